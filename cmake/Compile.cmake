@@ -1,0 +1,30 @@
+# Flags that every target takes.
+
+add_library(onward_flags INTERFACE)
+target_include_directories(onward_flags INTERFACE ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_compile_options(onward_flags INTERFACE -Wall -Wextra)
+
+if(ONWARD_SANITIZE)
+  target_compile_options(onward_flags INTERFACE -fsanitize=${ONWARD_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(onward_flags INTERFACE -fsanitize=${ONWARD_SANITIZE})
+  if(ONWARD_SANITIZE MATCHES "undefined")
+    target_compile_options(onward_flags INTERFACE -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+find_program(MOLD mold)
+if(MOLD)
+  target_link_options(onward_flags INTERFACE -fuse-ld=mold)
+endif()
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# Functions marked ONWARD_SIMD are compiled once per instruction set and chosen when the program starts. Sanitizer run
+# times are not ready when that choice is made, so their builds take the plain form.
+set(ONWARD_SIMD_ATTRIBUTE "__attribute__((target_clones(\"default\", \"arch=haswell\", \"arch=skylake-avx512\")))")
+if(ONWARD_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(ONWARD_SIMD_ATTRIBUTE "")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/ops/core/simd.h.in ${CMAKE_BINARY_DIR}/generated/ops/core/simd.h @ONLY)

@@ -1,0 +1,32 @@
+# Every folder ops/<op>/ registers itself: <op>.cc defines register_<op>(Registry&) and each backend file of the folder,
+# <op>_<backend>.cc, defines register_<op>_<backend>(Registry&). The calls are generated from the file names, so that adding
+# an op touches no list and needs no static constructor. A file named differently is an ordinary source of the folder.
+
+file(GLOB op_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/ops/*)
+set(ONWARD_BACKENDS cpu)
+if(ONWARD_ONEDNN)
+  list(APPEND ONWARD_BACKENDS onednn)
+endif()
+if(ONWARD_BLAS)
+  list(APPEND ONWARD_BACKENDS blas)
+endif()
+
+set(declarations "")
+set(calls "")
+foreach(folder ${op_folders})
+  get_filename_component(op ${folder} NAME)
+  if(NOT IS_DIRECTORY ${folder} OR op STREQUAL "core")
+    continue()
+  endif()
+  foreach(suffix "" ${ONWARD_BACKENDS})
+    set(function ${op})
+    if(suffix)
+      set(function ${op}_${suffix})
+    endif()
+    if(EXISTS ${folder}/${function}.cc)
+      string(APPEND declarations "void register_${function}(Registry&);\n")
+      string(APPEND calls "  register_${function}(registry);\n")
+    endif()
+  endforeach()
+endforeach()
+configure_file(${PROJECT_SOURCE_DIR}/ops/core/register_all.cc.in ${CMAKE_BINARY_DIR}/generated/ops/core/register_all.cc @ONLY)

@@ -1,0 +1,2 @@
+#include "ops/core/registry.h"
+int main() { return onward::registry().ops().empty(); }
