@@ -2,7 +2,8 @@
 
 add_library(onward_flags INTERFACE)
 target_include_directories(onward_flags INTERFACE ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
-target_compile_options(onward_flags INTERFACE -Wall -Wextra)
+# Records such as OpDef name only the fields that differ from their defaults.
+target_compile_options(onward_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
 
 if(ONWARD_SANITIZE)
   target_compile_options(onward_flags INTERFACE -fsanitize=${ONWARD_SANITIZE} -fno-omit-frame-pointer)

@@ -86,6 +86,8 @@ struct OpDef {
   std::vector<SampleCase> (*samples)() = nullptr;
 
   std::vector<InPlacePair> in_place;
+  // In-place pairs of an op with any number of operands; used instead of `in_place` when set.
+  std::vector<InPlacePair> (*in_place_of)(const Node&) = nullptr;
   std::vector<ViewPair> views;
   std::vector<StatePair> states;
   // Inputs that never receive a gradient although they are floating: running statistics, masks.
@@ -94,5 +96,8 @@ struct OpDef {
   bool constant_folds = true;  // may run at load time when all inputs are constants
   PrecisionClass precision = PrecisionClass::kFollow;
 };
+
+// The in-place pairs of a node: in_place_of(node), or in_place.
+std::vector<InPlacePair> in_place_pairs(const OpDef& def, const Node& node);
 
 }  // namespace onward

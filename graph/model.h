@@ -1,0 +1,58 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace onward {
+
+// An edit of a model for export.
+struct ModelEdits {
+  std::map<std::string, HostTensor> tensors;  // initializer name -> new value; dtype and shape as in the file
+  bool inference_form = false;                // BatchNormalization and Dropout back in inference form
+};
+
+// The imported file, kept unchanged, unknown fields and parts that are not executed included. Copies share it.
+class Model {
+ public:
+  // Reads and parses a file and the external data it names.
+  // Error(kModel): missing, empty, not ONNX, truncated, external data missing, short, absolute or outside the folder.
+  static Model load(const std::string& path);
+  // Serialises a graph: weights inline, one node a node. For files that this program builds. `metadata` goes to
+  // metadata_props.
+  static Model from_graph(const Graph& graph, const std::map<std::string, std::string>& metadata = {});
+  static Model from_bytes(const std::string& bytes, const std::string& name);
+
+  // The program as a graph. Initializers become constants with their data (roles are given by the passes); those that are
+  // also listed as inputs are not inputs. Inputs keep declared types with symbolic dimensions. Functions stay calls.
+  Graph graph() const;
+
+  // One function of the file (ModelProto.functions), as a graph of its formal inputs and outputs; nullptr if there is none.
+  struct Function {
+    Graph graph;
+    std::vector<std::string> attributes;         // formal attribute names
+    std::map<std::string, Attribute> defaults;   // of attributes with a default
+  };
+  const Function* function(const OpId& op) const;
+
+  // The file with the declared edits and nothing else changed.
+  Model edited(const ModelEdits& edits) const;
+  std::string bytes() const;
+  // Writes to a temporary file beside `path`, then renames. Error(kRun) when that fails; nothing is left behind.
+  void save(const std::string& path) const;
+
+  int64_t ir_version() const;
+  const std::string& path() const;
+  // Names of initializers that the file stores.
+  std::vector<std::string> initializers() const;
+
+  struct Impl;  // holds the ModelProto; defined in the ONNX sources only
+  explicit Model(std::shared_ptr<const Impl> impl);
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace onward

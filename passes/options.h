@@ -1,0 +1,59 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/core/kernel.h"
+#include "ops/core/program_source.h"
+
+namespace onward {
+
+enum class BatchNormMode : uint8_t { kSync, kLocal, kRank0 };
+enum class OptimizerKind : uint8_t { kNone, kSgd, kMomentum, kNesterov, kAdam, kAdamW };
+enum class LossKind : uint8_t { kNone, kAuto, kCrossEntropy };
+enum class InitKind : uint8_t { kKeep, kKaiming };
+
+// Everything the passes need to know, as plain data. The command line fills it.
+struct ProgramOptions {
+  int replicas = 1;
+  DType precision = DType::kFloat32;  // kFloat32 or kFloat64: the type of parameters and activations
+
+  LossKind loss = LossKind::kAuto;
+  BatchNormMode batch_norm = BatchNormMode::kSync;
+  bool unbiased_running_variance = false;
+
+  OptimizerKind optimizer = OptimizerKind::kAdam;
+  double momentum = 0.9;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;
+  bool no_decay_norm = false;  // BatchNorm scale and bias take no decay
+  bool no_decay_bias = false;  // other one-dimensional biases take none
+  std::vector<std::string> freeze;  // globs over parameter names
+
+  double clip_norm = 0;   // 0: off; limit of the global L2 norm of the reduced gradient
+  double clip_value = 0;  // 0: off; limit of every element of the reduced gradient
+  bool skip_non_finite = false;  // --on-nan skip: a step whose reduced gradient is not finite changes nothing
+
+  double bucket_mib = 25;        // cap of a gradient bucket
+  double first_bucket_mib = 1;   // the first is small, so that communication starts early
+  uint64_t seed = 0;
+
+  // Gradients that `onward run --grad` asks for besides the parameters: inputs too, unreduced over replicas where split.
+  bool input_gradients = false;
+  // Differentiate this scalar output of the file instead of a loss; empty: the loss.
+  std::string gradient_of;
+  // Keep the gradients of parameters as graph outputs, named NAME.grad.
+  bool keep_gradients = false;
+
+  // Passes to leave out, by name (only those that are not needed for correctness: fuse).
+  std::vector<std::string> disabled_passes;
+};
+
+// What a program is being made for.
+struct ProgramRequest {
+  ProgramMode mode = ProgramMode::kTrain;
+  int64_t local_batch = 1;   // rows of this replica's share; may be 0
+};
+
+}  // namespace onward
