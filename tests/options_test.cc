@@ -1,0 +1,106 @@
+#include "tools/options.h"
+
+#include <fstream>
+
+#include "graph/error.h"
+
+namespace onward::cli {
+namespace {
+
+using testing::HasSubstr;
+
+CommandSpec command() {
+  return {.name = "train",
+          .summary = "trains",
+          .positional = "M.onnx",
+          .min_positional = 1,
+          .max_positional = 1,
+          .options = {{"Data", "data", "PATH", "", "folder"},
+                      {"Data", "normalize", "M/S", "auto", "constants"},
+                      {"Training", "lr", "X", "0.001", "learning rate"},
+                      {"Training", "epochs", "N", "10", "epochs"},
+                      {"Training", "bn", "MODE", "sync", "mode", {"sync", "local", "rank0"}},
+                      {"Training", "drop-last", "", "", "drop"},
+                      {"Outputs", "output", "FILE", "", "file"},
+                      {"Outputs", "input", "NAME=FILE", "", "inputs", {}, true},
+                      {"Outputs", "config", "FILE", "", "configuration"}}};
+}
+
+std::string failure(const std::vector<std::string>& arguments) {
+  try {
+    parse_options(command(), arguments);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Options, DefaultsFlagsAndValues) {
+  const Options options = parse_options(command(), {"m.onnx", "--lr", "0.1", "--drop-last", "-o", "x.onnx"});
+  EXPECT_EQ(options.positional(), std::vector<std::string>{"m.onnx"});
+  EXPECT_EQ(options.number("lr", 0), 0.1);
+  EXPECT_EQ(options.integer("epochs", 1), 10);
+  EXPECT_TRUE(options.flag("drop-last"));
+  EXPECT_EQ(options.text("output"), "x.onnx");
+  EXPECT_FALSE(options.given("epochs"));
+}
+
+TEST(Options, ValuesWithCommasAndDashesStayWhole) {
+  const Options options =
+      parse_options(command(), {"m.onnx", "--normalize", "-0.5,.4,.3/.2,.2,.2", "--input", "a=1,2", "--input=b=3"});
+  EXPECT_EQ(options.text("normalize"), "-0.5,.4,.3/.2,.2,.2");
+  EXPECT_EQ(options.texts("input"), (std::vector<std::string>{"a=1,2", "b=3"}));
+}
+
+TEST(Options, UnknownNamesAndValuesSuggestTheNearest) {
+  EXPECT_THAT(failure({"m.onnx", "--epoch", "3"}), HasSubstr("did you mean --epochs?"));
+  EXPECT_THAT(failure({"m.onnx", "--bn", "snyc"}), HasSubstr("did you mean sync?"));
+  EXPECT_THAT(failure({"m.onnx", "-x"}), HasSubstr("unknown option '-x'"));
+}
+
+TEST(Options, ValuesAreChecked) {
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), "m.onnx");
+    return parse_options(command(), more);
+  };
+  EXPECT_THROW(with({"--epochs", "0"}).integer("epochs", 1), Error);
+  EXPECT_THROW(with({"--epochs", "3x"}).integer("epochs", 1), Error);
+  EXPECT_THROW(with({"--lr", "0"}).number("lr", 0, true), Error);
+  EXPECT_THROW(with({"--lr", "nan"}).number("lr", 0), Error);
+  EXPECT_THAT(failure({"m.onnx", "--lr"}), HasSubstr("expected a value after --lr"));
+  EXPECT_THAT(failure({"a", "b"}), HasSubstr("found 2 arguments (a b)"));
+  EXPECT_THAT(failure({}), HasSubstr("found 0 arguments"));
+  EXPECT_THAT(failure({"m.onnx", "--drop-last=maybe"}), HasSubstr("--drop-last to be true or false"));
+}
+
+TEST(Options, CommandLineBeatsConfiguration) {
+  const std::string path = testing::TempDir() + "options.json";
+  std::ofstream(path) << R"({"lr": 0.5, "epochs": 3, "drop-last": true})";
+  const Options options = parse_options(command(), {"m.onnx", "--config", path, "--epochs", "7"});
+  EXPECT_EQ(options.number("lr", 0), 0.5);
+  EXPECT_EQ(options.integer("epochs", 1), 7);
+  EXPECT_TRUE(options.flag("drop-last"));
+  std::ofstream(path) << R"({"rl": 0.5})";
+  EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("unknown option 'rl'"));
+  std::ofstream(path) << "[1]";
+  EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("expected a JSON object"));
+}
+
+TEST(Options, ResolvedFormReadsBack) {
+  const std::string path = testing::TempDir() + "resolved.json";
+  std::ofstream(path) << parse_options(command(), {"m.onnx", "--lr", "0.25", "--input", "a=b"}).resolved_json();
+  const Options again = parse_options(command(), {"m.onnx", "--config", path});
+  EXPECT_EQ(again.number("lr", 0), 0.25);
+  EXPECT_EQ(again.texts("input"), std::vector<std::string>{"a=b"});
+}
+
+TEST(Options, HelpShowsGroupsAndDefaults) {
+  const std::string help = help_text(command());
+  EXPECT_THAT(help, HasSubstr("Usage: onward train M.onnx [options]"));
+  EXPECT_THAT(help, HasSubstr("\nTraining:\n"));
+  EXPECT_THAT(help, HasSubstr("(sync, local, rank0) [default: sync]"));
+}
+
+}  // namespace
+}  // namespace onward::cli
