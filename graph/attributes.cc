@@ -32,6 +32,7 @@ struct Printer {
   std::string operator()(const std::vector<std::string>& v) const { return fmt::format("[{}]", fmt::join(v, ",")); }
   std::string operator()(const HostTensor& v) const { return v.type().text(); }
   std::string operator()(const OpaqueAttribute& v) const { return fmt::format("<{} bytes>", v.bytes.size()); }
+  std::string operator()(const AttributeReference& v) const { return "@" + v.name; }
 };
 
 }  // namespace

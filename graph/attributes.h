@@ -16,8 +16,14 @@ struct OpaqueAttribute {
   bool operator==(const OpaqueAttribute&) const = default;
 };
 
+// In the body of a function: the value of the named attribute of the node that calls it.
+struct AttributeReference {
+  std::string name;
+  bool operator==(const AttributeReference&) const = default;
+};
+
 using Attribute = std::variant<int64_t, float, double, std::string, std::vector<int64_t>, std::vector<float>,
-                               std::vector<std::string>, HostTensor, OpaqueAttribute>;
+                               std::vector<std::string>, HostTensor, OpaqueAttribute, AttributeReference>;
 
 // The attributes of one node, typed and ordered by name. A getter with a default returns it when the name is absent; one
 // without throws Error(kModel). Every getter throws Error(kModel) when the attribute has another type.
