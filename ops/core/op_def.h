@@ -51,6 +51,7 @@ struct SampleInput {
   double high = 1;
   DType dtype = DType::kFloat64;  // kFloat64 stands for the type under test
   std::vector<double> values;
+  bool exact_type = false;  // dtype means itself even if it is kFloat64: learning rates, statistics, sums
 };
 
 // One small case on which the conformance suite runs the op: shape rule against kernel, kernel against finite differences
