@@ -149,10 +149,17 @@ void Graph::move_before(Node& node, Node& anchor) {
   nodes_.splice(anchor.position_, nodes_, node.position_);
 }
 
+// Whether the graph's interface names the value.
+bool Graph::is_kept(const Value& value) const {
+  const auto updates = [&](const StateUpdate& u) { return u.state == &value || u.updated == &value; };
+  const auto gradient = [&](const ParameterGradient& g) { return g.parameter == &value || g.gradient == &value; };
+  return is_output(value) || std::find(inputs_.begin(), inputs_.end(), &value) != inputs_.end() ||
+         std::any_of(updates_.begin(), updates_.end(), updates) ||
+         std::any_of(gradients_.begin(), gradients_.end(), gradient);
+}
+
 void Graph::check_unused(const Node& node, const Value& value) const {
-  const bool updates_state =
-      std::any_of(updates_.begin(), updates_.end(), [&](const StateUpdate& u) { return u.updated == &value; });
-  if (!value.uses_.empty() || is_output(value) || updates_state) {
+  if (!value.uses_.empty() || is_kept(value)) {
     throw Error(ErrorKind::kModel, fmt::format("cannot remove {}: '{}' is used", node.text(), value.name()));
   }
 }
@@ -177,10 +184,7 @@ void Graph::erase(Node& node) {
 }
 
 void Graph::erase(Value& value) {
-  const bool updated = std::any_of(updates_.begin(), updates_.end(),
-                                   [&](const StateUpdate& u) { return u.state == &value || u.updated == &value; });
-  if (value.producer_ || !value.uses_.empty() || updated || is_output(value) ||
-      std::find(inputs_.begin(), inputs_.end(), &value) != inputs_.end()) {
+  if (value.producer_ || !value.uses_.empty() || is_kept(value)) {
     throw Error(ErrorKind::kModel, fmt::format("cannot remove value '{}': it is used", value.name()));
   }
   by_name_.erase(value.name_);
@@ -199,6 +203,9 @@ void Graph::replace_uses(Value& old, Value& replacement) {
   }
   for (StateUpdate& update : updates_) {
     if (update.updated == &old) update.updated = &replacement;
+  }
+  for (ParameterGradient& pair : gradients_) {
+    if (pair.gradient == &old) pair.gradient = &replacement;
   }
 }
 
@@ -280,6 +287,9 @@ Graph Graph::clone(std::unordered_map<const Value*, Value*>* values) const {
   copy.inputs_ = translate(inputs_);
   copy.outputs_ = translate(outputs_);
   for (const StateUpdate& update : updates_) copy.updates_.push_back({map.at(update.state), map.at(update.updated)});
+  for (const ParameterGradient& pair : gradients_) {
+    copy.gradients_.push_back({map.at(pair.parameter), map.at(pair.gradient)});
+  }
   if (values) *values = std::move(map);
   return copy;
 }

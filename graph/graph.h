@@ -116,6 +116,12 @@ struct StateUpdate {
   Value* updated;
 };
 
+// `gradient` is the derivative of the loss by `parameter`. The two have the same type.
+struct ParameterGradient {
+  Value* parameter;
+  Value* gradient;
+};
+
 // The program as data: nodes in an order in which every value is made before it is used.
 class Graph {
  public:
@@ -155,9 +161,9 @@ class Graph {
   void move_before(Node& node, Node& anchor);
   // Removes a node whose outputs nobody uses (Error(kModel) otherwise), and its output values.
   void erase(Node& node);
-  // Removes a value that has neither producer nor uses and is neither input, output nor updated.
+  // Removes a value that has neither producer nor uses and is neither input, output, updated nor a gradient.
   void erase(Value& value);
-  // Every use of `old`, as an input, as a graph output and as an update, becomes one of `replacement`.
+  // Every use of `old`, as an input, as a graph output, as an update and as a gradient, becomes one of `replacement`.
   void replace_uses(Value& old, Value& replacement);
   void rename(Value& value, const std::string& name);
 
@@ -171,6 +177,12 @@ class Graph {
   void add_update(Value& state, Value& updated);
   void clear_updates() { updates_.clear(); }
   bool is_output(const Value& value) const;
+  // The gradients between the pass that makes them and the one that consumes them in optimizer steps, in the order in which
+  // backward finishes them.
+  const std::vector<ParameterGradient>& gradients() const { return gradients_; }
+  void add_gradient(Value& parameter, Value& gradient) { gradients_.push_back({&parameter, &gradient}); }
+  void set_gradient(std::size_t i, Value& gradient) { gradients_.at(i).gradient = &gradient; }
+  void clear_gradients() { gradients_.clear(); }
 
   // ---- traversal
   const std::list<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -191,6 +203,7 @@ class Graph {
  private:
   Value& new_value(const std::string& name, TensorType type, Role role);
   void remove_use(Value* value, Node* node, int index);
+  bool is_kept(const Value& value) const;
   void check_unused(const Node& node, const Value& value) const;
 
   int next_node_id_ = 0;
@@ -201,6 +214,7 @@ class Graph {
   std::vector<Value*> inputs_;
   std::vector<Value*> outputs_;
   std::vector<StateUpdate> updates_;
+  std::vector<ParameterGradient> gradients_;
 };
 
 }  // namespace onward

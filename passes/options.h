@@ -54,6 +54,7 @@ struct ProgramOptions {
 struct ProgramRequest {
   ProgramMode mode = ProgramMode::kTrain;
   int64_t local_batch = 1;   // rows of this replica's share; may be 0
+  int64_t global_batch = 0;  // rows over all replicas; 0: unknown (with one replica it is local_batch)
 };
 
 }  // namespace onward

@@ -37,6 +37,18 @@ TEST(Graph, GivesTakenNamesANumber) {
   EXPECT_EQ(graph.add_value("a", {}, Role::kIntermediate).name(), "a_1");
 }
 
+TEST(Graph, KeepsGradientsInTheirOrderThroughReplacementAndCopies) {
+  Graph graph = relu_of_sum();
+  Value& parameter = graph.add_data("w", HostTensor(DType::kFloat32, {2, 3}), Role::kParameter);
+  graph.add_gradient(parameter, *graph.find_value("sum"));
+  graph.replace_uses(*graph.find_value("sum"), *graph.find_value("a"));
+  const Graph copy = graph.clone();
+  ASSERT_EQ(copy.gradients().size(), 1u);
+  EXPECT_EQ(copy.gradients()[0].parameter, copy.find_value("w"));
+  EXPECT_EQ(copy.gradients()[0].gradient, copy.find_value("a"));
+  EXPECT_THROW(graph.erase(parameter), std::exception);
+}
+
 TEST(Graph, CloneIsIndependent) {
   Graph graph = relu_of_sum();
   Graph copy = graph.clone();
