@@ -60,6 +60,9 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   }
   for (const auto& node : graph.nodes()) text += printer.node(*node) + "\n";
   for (const Value* value : graph.outputs()) text += fmt::format("output %{}\n", value->name());
+  for (const ParameterGradient& pair : graph.gradients()) {
+    text += fmt::format("gradient %{} <- %{}\n", pair.parameter->name(), pair.gradient->name());
+  }
   for (const StateUpdate& update : graph.updates()) {
     text += fmt::format("update %{} <- %{}\n", update.state->name(), update.updated->name());
   }

@@ -21,6 +21,7 @@ class Verifier {
     for (const auto& node : graph_.nodes()) check_node(*node);
     check_interface();
     check_updates();
+    check_gradients();
   }
 
  private:
@@ -129,6 +130,20 @@ class Verifier {
       const TensorType& type = update.updated->type;
       if (type.dtype != DType::kUndefined && type.is_static() && type != state.type) {
         fail("'{}', {}, is updated with '{}', {}", state.name(), state.type.text(), update.updated->name(), type.text());
+      }
+    }
+  }
+
+  void check_gradients() const {
+    std::unordered_set<const Value*> parameters;
+    for (const ParameterGradient& pair : graph_.gradients()) {
+      check_available(pair.parameter, "differentiated value");
+      check_available(pair.gradient, "gradient");
+      if (pair.parameter->role != Role::kParameter) fail("'{}' has a gradient but is no parameter", pair.parameter->name());
+      if (!parameters.insert(pair.parameter).second) fail("'{}' has two gradients", pair.parameter->name());
+      if (pair.gradient->type != pair.parameter->type) {
+        fail("'{}', {}, has the gradient '{}', {}", pair.parameter->name(), pair.parameter->type.text(),
+             pair.gradient->name(), pair.gradient->type.text());
       }
     }
   }

@@ -17,6 +17,7 @@ Graph sample() {
   gemm.origin = "backward of fc";
   Node& step = graph.add_node({kOnwardDomain, "Step"}, {&w}, {"w_next"});
   graph.add_output(*gemm.output(0));
+  graph.add_gradient(w, *gemm.output(2));
   graph.add_update(w, *step.output(0));
   return graph;
 }
@@ -30,6 +31,7 @@ TEST(Print, WritesOneLineANode) {
             "%y: undefined[?], -, %extra: undefined[?] = Gemm(%flat, %w, -)  # backward of fc\n"
             "%w_next: undefined[?] = onward::Step(%w)\n"
             "output %y\n"
+            "gradient %w <- %extra\n"
             "update %w <- %w_next\n");
 }
 

@@ -79,5 +79,17 @@ TEST(Verify, ChecksUpdates) {
   expect_error(ErrorKind::kModel, "neither a parameter nor state", [&] { verify(graph); });
 }
 
+TEST(Verify, ChecksGradients) {
+  Graph graph;
+  Value& w = graph.add_data("w", HostTensor(DType::kFloat32, {2}), Role::kParameter);
+  Value& dw = *graph.add_node({"", "Neg"}, {&w}, {"dw"}).output(0);
+  graph.add_gradient(w, dw);
+  expect_error(ErrorKind::kModel, "'w', float32[2], has the gradient 'dw', undefined", [&] { verify(graph); });
+  dw.type = pair_type();
+  verify(graph);
+  graph.add_gradient(w, dw);
+  expect_error(ErrorKind::kModel, "'w' has two gradients", [&] { verify(graph); });
+}
+
 }  // namespace
 }  // namespace onward
