@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +18,17 @@ enum class InitKind : uint8_t { kKeep, kKaiming };
 // Everything the passes need to know, as plain data. The command line fills it.
 struct ProgramOptions {
   int replicas = 1;
+  Backend backend = Backend::kCpu;
   DType precision = DType::kFloat32;  // kFloat32 or kFloat64: the type of parameters and activations
+
+  // Sizes of symbolic dimensions other than the batch, by name.
+  std::map<std::string, int64_t> dimensions;
+  // Exact shapes of inputs, by name, over what the file declares; -1 stands for the local batch.
+  std::map<std::string, Shape> input_shapes;
+  // Leave BatchNormalization and Dropout in the form (training or inference) that the file has them in. Otherwise the mode
+  // of the request decides.
+  bool keep_file_mode = false;
+  InitKind init = InitKind::kKeep;
 
   LossKind loss = LossKind::kAuto;
   BatchNormMode batch_norm = BatchNormMode::kSync;
@@ -43,6 +54,8 @@ struct ProgramOptions {
   bool input_gradients = false;
   // Differentiate this scalar output of the file instead of a loss; empty: the loss.
   std::string gradient_of;
+  // Keep the file's outputs as outputs of a training program, beside the loss.
+  bool keep_outputs = false;
   // Keep the gradients of parameters as graph outputs, named NAME.grad.
   bool keep_gradients = false;
 

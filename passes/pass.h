@@ -1,10 +1,12 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "graph/graph.h"
 #include "ops/core/registry.h"
+#include "passes/loss_info.h"
 #include "passes/options.h"
 
 namespace onward {
@@ -16,6 +18,7 @@ struct PassContext {
   const Registry& registry;
   std::vector<std::string> warnings;  // one line each: "the parameter 'x' does not reach the loss"
   std::vector<std::string> facts;     // one line each, printed before step 1: "loss: cross entropy on 'logits'"
+  std::optional<LossInfo> loss;       // set by the loss pass; empty when nothing is differentiated or measured
 };
 
 // Graph -> Graph, as a value. `requires_` and `ensures` name properties ("static", "loss", "backward", "lowered",
@@ -25,6 +28,7 @@ struct Pass {
   std::function<void(Graph&, PassContext&)> run;
   std::vector<std::string> requires_;
   std::vector<std::string> ensures;
+  bool optional = false;  // correct results do not need it: the user may leave it out
 };
 
 struct PassTiming {
@@ -38,11 +42,13 @@ struct RunnerHooks {
   std::vector<PassTiming>* timings = nullptr;
 };
 
-// Runs the passes in order; verifies the graph after each; errors get a note naming the pass. Passes named in
-// options.disabled_passes are left out.
+// Runs the passes in order; verifies the graph after each; errors get a note naming the pass. Optional passes named in
+// options.disabled_passes are left out; naming another one is Error(kUsage).
 void run_passes(Graph& graph, const std::vector<Pass>& passes, PassContext& context, const RunnerHooks& hooks = {});
 
-// The order of all passes for a request, written in one place: passes/pipeline.cc.
+// The passes that do not depend on the request and run once on an imported graph, and the order of all others for a request;
+// both are written in one place: passes/pipeline.cc.
+std::vector<Pass> preparation_pipeline(const ProgramOptions& options);
 std::vector<Pass> pass_pipeline(const ProgramOptions& options, const ProgramRequest& request);
 
 }  // namespace onward
