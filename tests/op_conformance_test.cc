@@ -108,9 +108,9 @@ TEST_P(OpConformance, RecordIsComplete) {
     for (const Value* value : made.node->outputs()) out |= value && is_floating(value->type.dtype);
     floating |= in && out;
     if (lowered()) return;
-    EXPECT_NE(registry().kernel(spec_of(*made.node), Backend::kCpu, 0), nullptr) << "no plain fp64 kernel";
+    EXPECT_NE(registry().kernel(kernel_spec(*made.node), Backend::kCpu, 0), nullptr) << "no plain fp64 kernel";
     const OpCase single = make_case(def(), sample, DType::kFloat32);
-    EXPECT_NE(registry().kernel(spec_of(*single.node), Backend::kCpu, 0), nullptr) << "no plain fp32 kernel";
+    EXPECT_NE(registry().kernel(kernel_spec(*single.node), Backend::kCpu, 0), nullptr) << "no plain fp32 kernel";
   });
   if (GetParam().domain.empty() && floating && !kWithoutGradient.contains(GetParam().name)) {
     EXPECT_NE(def().gradient, nullptr) << "a standard op on real numbers without a gradient";
@@ -161,7 +161,7 @@ TEST_P(OpConformance, GradientMatchesFiniteDifferences) {
 // whatever outputs and workspace held before; and in place where the record allows it.
 void check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& kernel, DType dtype) {
   const OpCase made = make_case(def, sample, dtype);
-  const KernelSpec spec = spec_of(*made.node);
+  const KernelSpec spec = kernel_spec(*made.node);
   const bool fits = kernel.dtype == DType::kUndefined || kernel.dtype == kernel_dtype(spec);
   if (!fits || (kernel.accepts && !kernel.accepts(spec))) return;
   SCOPED_TRACE(dtype_name(dtype) + ", " + kernel.make(spec)->describe() + ", priority " + std::to_string(kernel.priority));
@@ -169,7 +169,7 @@ void check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& k
   const OpCase exact = make_case(def, sample, widened(made.inputs));
   const std::vector<MaybeTensor> expected = run_node(*exact.node, exact.inputs, 0);
   for (const Layout layout : {Layout::kRowMajor, Layout::kChannelsLast}) {
-    if (layout == Layout::kChannelsLast && !takes_both_layouts(spec, kernel)) continue;
+    if (layout == Layout::kChannelsLast && !takes_any_layout(kernel, spec)) continue;
     SCOPED_TRACE(layout == Layout::kRowMajor ? "row-major" : "channels-last");
     for (const int threads : {1, 2}) {
       SCOPED_TRACE(std::to_string(threads) + " threads");
@@ -187,7 +187,7 @@ void check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& k
         const auto in = static_cast<std::size_t>(pair.input), out = static_cast<std::size_t>(pair.output);
         if (!spec.has_input(in) || !spec.has_output(out)) continue;
         KernelSpec laid_out = spec;
-        assign_layouts(laid_out, kernel, layout);
+        assign_layouts(kernel, layout, laid_out);
         const Operand &a = laid_out.inputs[in], &b = laid_out.outputs[out];
         if (a.layout != b.layout || a.shape != b.shape || a.dtype != b.dtype) continue;
         SCOPED_TRACE("output " + std::to_string(out) + " in place of input " + std::to_string(in));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/error.h"
+#include "ops/core/communicator.h"
 #include "ops/core/parallel.h"
 
 namespace onward::test {
@@ -47,53 +48,11 @@ class Buffer {
   std::vector<std::byte> memory_;
 };
 
-Operand operand_of(const Value* value) {
-  if (!value) return {};
-  return {.present = true, .dtype = value->type.dtype, .shape = value->type.shape()};
-}
-
-std::vector<Operand*> same_operands(KernelSpec& spec, const KernelDef& kernel) {
-  std::vector<Operand*> same;
-  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    if (spec.inputs[i].present && kernel.input_layout(i) == OperandLayout::kSame) same.push_back(&spec.inputs[i]);
-  }
-  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-    if (spec.outputs[i].present && kernel.output_layout(i) == OperandLayout::kSame) same.push_back(&spec.outputs[i]);
-  }
-  return same;
-}
-
 }  // namespace
-
-KernelSpec spec_of(const Node& node) {
-  KernelSpec spec{.op = node.op(), .node = node.text(), .attributes = node.attributes};
-  for (const Value* value : node.inputs()) spec.inputs.push_back(operand_of(value));
-  for (const Value* value : node.outputs()) spec.outputs.push_back(operand_of(value));
-  return spec;
-}
-
-void assign_layouts(KernelSpec& spec, const KernelDef& kernel, Layout same) {
-  const std::vector<Operand*> group = same_operands(spec, kernel);
-  const bool equal = std::all_of(group.begin(), group.end(), [&](Operand* o) { return o->shape == group[0]->shape; });
-  for (Operand* operand : group) operand->layout = equal && operand->shape.size() >= 3 ? same : Layout::kRowMajor;
-  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
-    if (kernel.input_layout(i) == OperandLayout::kChannelsLast) spec.inputs[i].layout = Layout::kChannelsLast;
-  }
-  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-    if (kernel.output_layout(i) == OperandLayout::kChannelsLast) spec.outputs[i].layout = Layout::kChannelsLast;
-  }
-}
-
-bool takes_both_layouts(const KernelSpec& spec, const KernelDef& kernel) {
-  KernelSpec other = spec;
-  assign_layouts(other, kernel, Layout::kChannelsLast);
-  const std::vector<Operand*> group = same_operands(other, kernel);
-  return !group.empty() && group[0]->layout == Layout::kChannelsLast;
-}
 
 std::vector<MaybeTensor> run_kernel(const KernelDef& kernel, KernelSpec spec, const std::vector<MaybeTensor>& inputs,
                                     const KernelRun& run) {
-  assign_layouts(spec, kernel, run.same);
+  assign_layouts(kernel, run.same, spec);
   spec.threads = run.threads;
   prepare_compute_thread(run.threads);
   const std::unique_ptr<Kernel> prepared = kernel.make(spec);
@@ -144,7 +103,7 @@ std::vector<MaybeTensor> run_kernel(const KernelDef& kernel, KernelSpec spec, co
 }
 
 std::vector<MaybeTensor> run_node(const Node& node, const std::vector<MaybeTensor>& inputs, int max_priority) {
-  const KernelSpec spec = spec_of(node);
+  const KernelSpec spec = kernel_spec(node);
   const KernelDef* kernel = registry().kernel(spec, Backend::kCpu, max_priority);
   if (!kernel) throw Error(ErrorKind::kModel, "no kernel for " + node.text());
   return run_kernel(*kernel, spec, inputs);

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "ops/core/communicator.h"
+#include "ops/core/layout.h"
 #include "ops/core/registry.h"
 #include "tests/support/tensors.h"
 
@@ -16,13 +16,6 @@ struct KernelRun {
   Layout same = Layout::kRowMajor;       // the layout given to operands declared kSame
   std::optional<InPlacePair> in_place;   // the output shares the input's buffer
 };
-
-// What a kernel is prepared from for a node with static types, all row-major.
-KernelSpec spec_of(const Node& node);
-// Sets the layouts that `kernel` declares, kSame operands getting `same` where their shapes allow it.
-void assign_layouts(KernelSpec& spec, const KernelDef& kernel, Layout same);
-// Whether the kernel takes another layout than row-major when `same` is channels-last.
-bool takes_both_layouts(const KernelSpec& spec, const KernelDef& kernel);
 
 // Runs one kernel on row-major tensors, converting to and from the layouts it declares. Buffers are surrounded by guard
 // bytes; Error(kRun) if the kernel wrote outside its own or changed an input.
