@@ -33,6 +33,7 @@ enum class OptionSource { kDefault, kConfig, kCommandLine };
 // what was found. Asking for a name that the command does not have is a programming error (std::logic_error).
 class Options {
  public:
+  bool has(const std::string& name) const { return entries_.contains(name); }  // the command has such an option
   bool given(const std::string& name) const;  // from the command line or the configuration file
   bool flag(const std::string& name) const;
   std::string text(const std::string& name) const;
