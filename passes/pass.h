@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 #include "ops/core/registry.h"
-#include "passes/loss_info.h"
+#include "ops/core/loss_info.h"
 #include "passes/options.h"
 
 namespace onward {
