@@ -4,6 +4,9 @@ add_library(onward_flags INTERFACE)
 target_include_directories(onward_flags INTERFACE ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 # Records such as OpDef name only the fields that differ from their defaults.
 target_compile_options(onward_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+# Nobody reads errno or the exception flags after arithmetic; without these a square root or a choice between two
+# floating-point values keeps a loop from being vectorised.
+target_compile_options(onward_flags INTERFACE -fno-math-errno -fno-trapping-math)
 
 if(ONWARD_SANITIZE)
   target_compile_options(onward_flags INTERFACE -fsanitize=${ONWARD_SANITIZE} -fno-omit-frame-pointer)
@@ -27,5 +30,9 @@ endif()
 set(ONWARD_SIMD_ATTRIBUTE "__attribute__((target_clones(\"default\", \"arch=haswell\", \"arch=skylake-avx512\")))")
 if(ONWARD_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(ONWARD_SIMD_ATTRIBUTE "")
+endif()
+set(ONWARD_INDEPENDENT_PRAGMA "_Pragma(\"GCC ivdep\")")
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(ONWARD_INDEPENDENT_PRAGMA "_Pragma(\"clang loop vectorize(assume_safety)\")")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/ops/core/simd.h.in ${CMAKE_BINARY_DIR}/generated/ops/core/simd.h @ONLY)

@@ -8,10 +8,12 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 template <typename T> ONWARD_SIMD void relu_range(const T* x, T* y, int64_t begin, int64_t end) {
+  ONWARD_INDEPENDENT
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] > T(0) ? x[i] : T(0);
 }
 
 template <typename T> ONWARD_SIMD void relu_grad_range(const T* dy, const T* y, T* dx, int64_t begin, int64_t end) {
+  ONWARD_INDEPENDENT
   for (int64_t i = begin; i < end; ++i) dx[i] = y[i] > T(0) ? dy[i] : T(0);
 }
 
