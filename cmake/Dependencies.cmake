@@ -7,6 +7,7 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(LibArchive REQUIRED)
+find_package(ZLIB REQUIRED)  # libarchive's gzip filter does not check the stored checksum; zlib does
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
 

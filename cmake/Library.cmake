@@ -24,7 +24,7 @@ endif()
 
 add_library(onward SHARED ${sources} ${CMAKE_BINARY_DIR}/generated/ops/core/register_all.cc)
 target_link_libraries(onward PUBLIC onward_flags Threads::Threads
-  PRIVATE onnx_proto protobuf::libprotobuf fmt::fmt nlohmann_json::nlohmann_json LibArchive::LibArchive ${XXHASH_LIBRARY})
+  PRIVATE onnx_proto protobuf::libprotobuf fmt::fmt nlohmann_json::nlohmann_json LibArchive::LibArchive ZLIB::ZLIB ${XXHASH_LIBRARY})
 target_include_directories(onward PRIVATE ${XXHASH_INCLUDE_DIR})
 if(ONWARD_OPENMP)
   target_link_libraries(onward PRIVATE OpenMP::OpenMP_CXX)

@@ -35,6 +35,9 @@ template <typename T> void narrow(const std::vector<double>& values, void* targe
 
 HostTensor::HostTensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), data_(allocate(bytes())) {}
 
+HostTensor::HostTensor(DType dtype, Shape shape, std::shared_ptr<std::byte[]> memory)
+    : dtype_(dtype), shape_(std::move(shape)), data_(std::move(memory)) {}
+
 void* HostTensor::edit() {
   if (data_.use_count() > 1) {
     auto copy = allocate(bytes());

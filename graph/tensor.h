@@ -14,6 +14,9 @@ class HostTensor {
   HostTensor() = default;
   // Zero-filled.
   HostTensor(DType dtype, Shape shape);
+  // On memory from elsewhere (a pool, say): 64-byte aligned, at least bytes() of it, its content kept. The memory is released
+  // with the last copy of the tensor.
+  HostTensor(DType dtype, Shape shape, std::shared_ptr<std::byte[]> memory);
 
   template <typename T> static HostTensor from(Shape shape, const std::vector<T>& values) {
     HostTensor tensor(dtype_of<T>(), std::move(shape));

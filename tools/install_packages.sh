@@ -3,7 +3,7 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config libonnx-dev libprotobuf-dev protobuf-compiler libdnnl-dev libopenblas-dev
-  libcxxopts-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libarchive-dev libxxhash-dev"
+  libcxxopts-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libarchive-dev zlib1g-dev libxxhash-dev"
 demo="dataset-fashion-mnist"
 test="libgtest-dev libgmock-dev libbenchmark-dev libonnx-testdata python3 python3-venv python3-numpy python3-torch"
 
