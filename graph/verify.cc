@@ -25,7 +25,8 @@ class Verifier {
   }
 
  private:
-  template <typename... Args> [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     throw Error(ErrorKind::kModel, "the graph is inconsistent: " + fmt::format(format, std::forward<Args>(args)...));
   }
 
@@ -64,9 +65,7 @@ class Verifier {
   }
 
   // A value that exists before the first node runs.
-  static bool is_source(const Value& value) {
-    return value.role != Role::kIntermediate && value.role != Role::kOutput;
-  }
+  static bool is_source(const Value& value) { return value.role != Role::kIntermediate && value.role != Role::kOutput; }
 
   void check_node(const Node& node) {
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
@@ -129,7 +128,8 @@ class Verifier {
       // Before shapes are inferred the new value has no type yet.
       const TensorType& type = update.updated->type;
       if (type.dtype != DType::kUndefined && type.is_static() && type != state.type) {
-        fail("'{}', {}, is updated with '{}', {}", state.name(), state.type.text(), update.updated->name(), type.text());
+        fail("'{}', {}, is updated with '{}', {}", state.name(), state.type.text(), update.updated->name(),
+             type.text());
       }
     }
   }
@@ -139,7 +139,8 @@ class Verifier {
     for (const ParameterGradient& pair : graph_.gradients()) {
       check_available(pair.parameter, "differentiated value");
       check_available(pair.gradient, "gradient");
-      if (pair.parameter->role != Role::kParameter) fail("'{}' has a gradient but is no parameter", pair.parameter->name());
+      if (pair.parameter->role != Role::kParameter)
+        fail("'{}' has a gradient but is no parameter", pair.parameter->name());
       if (!parameters.insert(pair.parameter).second) fail("'{}' has two gradients", pair.parameter->name());
       if (pair.gradient->type != pair.parameter->type) {
         fail("'{}', {}, has the gradient '{}', {}", pair.parameter->name(), pair.parameter->type.text(),
