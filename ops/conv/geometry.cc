@@ -13,11 +13,7 @@ void require(bool ok, const std::string& message) {
 
 }  // namespace
 
-Shape ConvGeometry::output_shape() const {
-  Shape shape{batch, all_out_channels()};
-  shape.insert(shape.end(), window.output.begin(), window.output.end());
-  return shape;
-}
+Shape ConvGeometry::output_shape() const { return pooled_shape({batch, all_out_channels()}, window); }
 
 double ConvGeometry::flops() const {
   return 2.0 * static_cast<double>(batch) * static_cast<double>(all_out_channels()) *

@@ -114,6 +114,16 @@ Window make_window(const Attributes& attributes, const Shape& spatial, const Sha
   return window;
 }
 
+Window pooling_window(const Attributes& attributes, const Shape& shape) {
+  return make_window(attributes, spatial_of(shape), attributes.get_ints("kernel_shape"));
+}
+
+Shape pooled_shape(const Shape& shape, const Window& window) {
+  Shape pooled{shape[0], shape[1]};
+  pooled.insert(pooled.end(), window.output.begin(), window.output.end());
+  return pooled;
+}
+
 Shape spatial_of(const Shape& shape) {
   if (shape.size() < 3) {
     throw Error(ErrorKind::kModel, fmt::format("expected an input of rank 3 or more (N, C, spatial), found {}", to_string(shape)));

@@ -28,8 +28,14 @@ struct Window {
 // input or the window is larger than the padded input.
 Window make_window(const Attributes& attributes, const Shape& spatial, const Shape& kernel);
 
+// The window of a pooling op over (N, C, spatial...): make_window with the attribute kernel_shape.
+Window pooling_window(const Attributes& attributes, const Shape& shape);
+
 // Dimensions of (N, C, spatial...) after the first two. Error(kModel) for a rank below 3.
 Shape spatial_of(const Shape& shape);
+
+// (N, C) of `shape` with the window's output positions.
+Shape pooled_shape(const Shape& shape, const Window& window);
 
 // Writes the window as explicit kernel_shape, strides, dilations and pads, and erases auto_pad (and ceil_mode where
 // auto_pad overruled it).
