@@ -31,6 +31,7 @@ struct ProgramOptions {
   InitKind init = InitKind::kKeep;
 
   LossKind loss = LossKind::kAuto;
+  std::string scores;  // the output that a cross entropy is attached to; empty: the only one that qualifies
   BatchNormMode batch_norm = BatchNormMode::kSync;
   bool unbiased_running_variance = false;
 

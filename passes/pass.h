@@ -5,20 +5,35 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/model.h"
 #include "ops/core/registry.h"
 #include "ops/core/loss_info.h"
 #include "passes/options.h"
 
 namespace onward {
 
+// The body of a function of the file, nullptr if there is none of that name.
+using FunctionLookup = std::function<const Model::Function*(const OpId&)>;
+
+// A tensor that the program keeps apart although the file stores it once, see untie.h.
+struct UntiedTensor {
+  std::string name;         // of the new tensor
+  std::string source;       // the initializer that it starts from
+  std::string node_output;  // reader: the node that makes this value ...
+  int input = 0;            // ... reads it as this input
+  bool identity = false;    // instead: the Identity node that makes the value `name` is what it replaces
+};
+
 // What a pass may look at besides the graph, and where it leaves messages for the user.
 struct PassContext {
   const ProgramOptions& options;
   ProgramRequest request;
   const Registry& registry;
+  FunctionLookup functions;           // empty: the file has none
   std::vector<std::string> warnings;  // one line each: "the parameter 'x' does not reach the loss"
   std::vector<std::string> facts;     // one line each, printed before step 1: "loss: cross entropy on 'logits'"
   std::optional<LossInfo> loss;       // set by the loss pass; empty when nothing is differentiated or measured
+  std::vector<UntiedTensor> untied;   // set by the pass that unties
 };
 
 // Graph -> Graph, as a value. `requires_` and `ensures` name properties ("static", "loss", "backward", "lowered",

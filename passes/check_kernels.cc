@@ -1,0 +1,38 @@
+#include "passes/check_kernels.h"
+
+#include <fmt/format.h>
+
+#include "graph/error.h"
+#include "ops/core/layout.h"
+#include "passes/supported_ops.h"
+
+namespace onward {
+namespace {
+
+std::string describe(const Graph& graph, const Node& node, const KernelSpec& spec) {
+  const std::string& domain = node.op().domain;
+  return fmt::format("\n  {}: {}, domain {}, opset {}", node.text(), dtype_name(kernel_dtype(spec)),
+                     domain.empty() ? "ai.onnx" : domain, opset_of(graph, domain));
+}
+
+void check(Graph& graph, PassContext& context) {
+  const Backend backend = context.options.backend;
+  std::string lines;
+  int count = 0;
+  for (const auto& node : graph.nodes()) {
+    const KernelSpec spec = kernel_spec(*node);
+    if (context.registry.kernel(spec, backend)) continue;
+    lines += describe(graph, *node, spec);
+    ++count;
+  }
+  if (count > 0) {
+    throw Error(ErrorKind::kModel, fmt::format("expected a {} kernel for every node, found none for {}:{}", backend_name(backend),
+                                               count, lines));
+  }
+}
+
+}  // namespace
+
+Pass check_kernels_pass() { return {.name = "check-kernels", .run = check}; }
+
+}  // namespace onward
