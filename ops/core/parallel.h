@@ -11,6 +11,19 @@ void prepare_compute_thread(int threads);
 // Size of the calling thread's team.
 int team_size();
 
+// Sets the size of the calling thread's team for as long as it lives: libraries with teams of their own take that size when
+// their work is prepared and when it runs, and the two must agree.
+class TeamSizeScope {
+ public:
+  explicit TeamSizeScope(int threads);
+  ~TeamSizeScope();
+  TeamSizeScope(const TeamSizeScope&) = delete;
+  TeamSizeScope& operator=(const TeamSizeScope&) = delete;
+
+ private:
+  int before_;
+};
+
 namespace detail {
 void run_parts(int64_t parts, void (*body)(void*, int64_t), void* state);
 }

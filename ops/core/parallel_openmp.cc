@@ -14,6 +14,14 @@ void prepare_compute_thread(int threads) {
 
 int team_size() { return omp_get_max_threads(); }
 
+TeamSizeScope::TeamSizeScope(int threads) : before_(omp_get_max_threads()) {
+  if (threads != before_) omp_set_num_threads(threads);
+}
+
+TeamSizeScope::~TeamSizeScope() {
+  if (omp_get_max_threads() != before_) omp_set_num_threads(before_);
+}
+
 namespace detail {
 
 void run_parts(int64_t parts, void (*body)(void*, int64_t), void* state) {

@@ -7,6 +7,9 @@ void prepare_compute_thread(int) { flush_denormals(); }
 
 int team_size() { return 1; }
 
+TeamSizeScope::TeamSizeScope(int) : before_(1) {}
+TeamSizeScope::~TeamSizeScope() = default;
+
 namespace detail {
 
 void run_parts(int64_t parts, void (*body)(void*, int64_t), void* state) {
