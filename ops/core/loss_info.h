@@ -6,9 +6,10 @@
 
 namespace onward {
 
-// What the loss of a step is divided by.
+// What the loss of a step is divided by: the value of the scalar input kLossDenominator. The loss of an evaluation program
+// is a sum over its rows, which the host adds up and divides by the same number, taken over all of them.
 enum class LossDenominator : uint8_t {
-  kNone,          // the loss is a sum, or the file's own expression takes care of it
+  kNone,          // by 1: the loss of the file is a sum
   kSamples,       // samples of the global batch
   kLabelWeights,  // sum over the global batch of the class weights (1 without weights) of the labels that are not ignored
 };
@@ -21,7 +22,7 @@ struct LossInfo {
   int64_t classes = 0;     // 0 if the loss reads no class labels
   std::optional<int64_t> ignore_index;  // labels equal to it do not count
   std::vector<double> class_weights;    // one per class; empty: all 1
-  LossDenominator denominator = LossDenominator::kSamples;  // what the scalar input kLossDenominator is set to
+  LossDenominator denominator = LossDenominator::kSamples;
 };
 
 }  // namespace onward
