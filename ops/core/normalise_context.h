@@ -10,13 +10,19 @@ namespace onward {
 // Input types and values of constants are known for everything before the node in the graph.
 class NormaliseContext {
  public:
-  NormaliseContext(Graph& graph, Node& node, int64_t opset, bool training)
-      : graph_(graph), node_(node), opset_(opset), training_(training) {}
+  NormaliseContext(Graph& graph, Node& node, int64_t opset, bool training, int64_t exported_batch = 0,
+                   int64_t local_batch = 0)
+      : graph_(graph), node_(node), opset_(opset), training_(training), exported_batch_(exported_batch),
+        local_batch_(local_batch) {}
 
   Graph& graph() { return graph_; }
   Node& node() { return node_; }
   int64_t opset() const { return opset_; }   // of the node's domain
   bool training() const { return training_; }  // the program trains (training forms of dropout and batch norm)
+  // The rows that the file's inputs declare as a number, 0 if they declare none, and the rows of this program: for shapes
+  // that the exporter computed for its own batch.
+  int64_t exported_batch() const { return exported_batch_; }
+  int64_t local_batch() const { return local_batch_; }
 
   // Value of a constant input; nullptr if absent; Error(kModel) if present and not a constant.
   const HostTensor* constant(std::size_t i) const;
@@ -31,6 +37,8 @@ class NormaliseContext {
   Node& node_;
   int64_t opset_;
   bool training_;
+  int64_t exported_batch_;
+  int64_t local_batch_;
 };
 
 }  // namespace onward

@@ -18,7 +18,17 @@ OpCase make_case(const OpDef& def, const SampleCase& sample, std::vector<MaybeTe
   result.inputs = std::move(inputs);
   std::vector<Value*> values;
   for (const MaybeTensor& tensor : result.inputs) {
-    values.push_back(tensor ? &result.graph.add_input("x" + std::to_string(values.size()), tensor->type()) : nullptr);
+    const std::size_t i = values.size();
+    const std::string name = "x" + std::to_string(i);
+    // Whole numbers that a sample spells out may be a shape: shape rules read those of constants.
+    const bool spelled_out = i < sample.inputs.size() && sample.inputs[i] && !sample.inputs[i]->values.empty();
+    if (!tensor) {
+      values.push_back(nullptr);
+    } else if (spelled_out && !is_floating(tensor->dtype())) {
+      values.push_back(&result.graph.add_data(name, *tensor));
+    } else {
+      values.push_back(&result.graph.add_input(name, tensor->type()));
+    }
   }
   std::vector<std::string> names;
   for (int i = 0; i < sample.outputs; ++i) names.push_back("y" + std::to_string(i));
