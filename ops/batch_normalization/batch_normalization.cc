@@ -85,14 +85,13 @@ void normalise(NormaliseContext& context) {
   }
   const bool is_test = node.attributes.get_int("is_test", 0) != 0;
   for (const char* name : {"spatial", "consumed_inputs", "is_test"}) node.attributes.erase(name);
-  if (context.opset() < 14) {
-    const bool training = has_extra_outputs(node) && !is_test;
-    node.attributes.set("training_mode", int64_t{training});
-    if (training) {
-      drop_outputs(context, 3, "saved mean and variance are for the backward pass of the library that wrote them");
-    }
+  const bool by_outputs = context.opset() < 14;
+  const bool training = by_outputs ? has_extra_outputs(node) && !is_test : is_training(node.attributes);
+  node.attributes.set("training_mode", int64_t{training});
+  if (by_outputs && training) {
+    drop_outputs(context, 3, "saved mean and variance are for the backward pass of the library that wrote them");
   }
-  if (!is_training(node.attributes)) drop_outputs(context, 1, "batch normalization in inference form has one output");
+  if (!training) drop_outputs(context, 1, "batch normalization in inference form has one output");
 }
 
 void require_gradient_of_y_only(const GradientContext& context) {
