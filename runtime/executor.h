@@ -39,6 +39,8 @@ struct ExecutorOptions {
   bool winograd = false;
   int max_priority = 1 << 30;  // 0: plain reference kernels only
   RandomDelays delays;
+  // Told of a failure before the other members of the communicator are woken; called on the stream that failed.
+  std::function<void(std::shared_ptr<const Error>)> on_failure;
 };
 
 // Runs the programs of one replica: owns its streams, its arena, its ParameterStore and its plans. The begin_ functions return
@@ -62,7 +64,10 @@ class Executor {
   // Error(kModel) for a key that was not prepared.
   const Plan& plan(const ProgramKey& key) const;
 
-  // Runs one step of a prepared program. Error(kModel) here if an input is missing or does not fit.
+  // Error(kModel) if an input of the program is missing or does not fit. A floating tensor may have another floating type, an
+  // integer tensor another integer type: it is converted.
+  void check_feeds(const ProgramKey& key, const StepFeeds& feeds) const;
+  // Runs one step of a prepared program; checks the feeds first.
   void begin_run(const ProgramKey& key, const StepFeeds& feeds);
   // Runs `work` on the communication stream.
   void begin_communication(std::function<void(Communicator&, ParameterStore&)> work);

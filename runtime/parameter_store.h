@@ -44,6 +44,8 @@ class ParameterStore {
 
   // xxHash of names, types and bytes of the entries with this role, in order of name: equal stores have equal hashes.
   uint64_t hash(Role role) const;
+  // xxHash of names, roles and types of all entries: stores of one model have equal signatures, whatever their values.
+  uint64_t signature() const;
   std::size_t bytes() const { return bytes_; }
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,10 +64,13 @@ class ReplicaGroup {
   void check_usable() const;
   template <typename Begin> std::vector<StepOutputs> run_all(Begin&& begin);
 
+  struct FirstFailure;
+
   ProgramSource& source_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::unique_ptr<FirstFailure> failure_;
   std::vector<std::unique_ptr<Executor>> executors_;
-  std::shared_ptr<const Error> failure_;
+  std::set<ProgramKey> prepared_;  // on all replicas, and their collectives agree
 };
 
 }  // namespace onward

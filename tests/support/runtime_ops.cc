@@ -1,0 +1,151 @@
+#include "tests/support/runtime_ops.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "graph/error.h"
+#include "ops/core/communicator.h"
+#include "ops/core/contiguous.h"
+#include "ops/core/infer_context.h"
+
+namespace onward::testing_ops {
+
+namespace {
+
+void infer_same(InferContext& context) {
+  for (std::size_t i = 0; i < context.output_count(); ++i) context.set(i, context.dtype(i), context.shape(i));
+}
+void infer_first(InferContext& context) { context.set(0, context.dtype(0), context.shape(0)); }
+void infer_view(InferContext& context) { context.set(0, context.dtype(0), context.attributes().get_ints("shape")); }
+void infer_sum_rows(InferContext& context) { context.set(0, context.dtype(0), {context.shape(0)[1]}); }
+
+void all_reduce(const KernelSpec& spec, const KernelContext& context) {
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    if (context.outputs[i] != context.inputs[i]) std::memcpy(context.outputs[i], context.inputs[i], spec.outputs[i].bytes());
+  }
+  if (const int64_t span = contiguous_span(spec.outputs, context.outputs)) {
+    context.communicator->all_reduce_sum(context.outputs[0], span, DType::kFloat32);
+    return;
+  }
+  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
+    context.communicator->all_reduce_sum(context.outputs[i], spec.outputs[i].count(), DType::kFloat32);
+  }
+}
+
+void fail(const KernelSpec& spec, const KernelContext& context) {
+  if (spec.attributes.get_int("rank") == spec.rank) throw Error(ErrorKind::kRun, "the value is not what it should be");
+  std::memcpy(context.outputs[0], context.inputs[0], spec.outputs[0].bytes());
+}
+
+template <float (*kFunction)(float, float)> void pointwise(const KernelSpec& spec, const KernelContext& context) {
+  const float* a = context.in<float>(0);
+  const float* b = spec.inputs.size() > 1 ? context.in<float>(1) : a;
+  for (int64_t i = 0; i < spec.outputs[0].count(); ++i) context.out<float>(0)[i] = kFunction(a[i], b[i]);
+}
+
+float add_one(float a, float) { return a + 1; }
+float same(float a, float) { return a; }
+float plus(float a, float b) { return a + b; }
+float twice(float a, float) { return 2 * a; }
+float descend(float p, float g) { return p - 0.5f * g; }
+
+void sum_rows(const KernelSpec& spec, const KernelContext& context) {
+  const Shape& shape = spec.inputs[0].shape;
+  for (int64_t c = 0; c < shape[1]; ++c) {
+    float total = 0;
+    for (int64_t n = 0; n < shape[0]; ++n) total += context.in<float>(0)[n * shape[1] + c];
+    context.out<float>(0)[c] = total;
+  }
+}
+
+template <KernelFunction kRun> void add_kernel(Registry& registry, const char* name, OperandLayout layout) {
+  registry.add(KernelDef{.op = op(name), .input_layouts = {layout}, .output_layouts = {layout},
+                         .make = make_function_kernel<kRun>});
+}
+
+std::vector<InPlacePair> each_in_place(const Node& node) {
+  std::vector<InPlacePair> pairs;
+  for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) pairs.push_back({i, i});
+  return pairs;
+}
+
+Registry make_registry() {
+  Registry registry;
+  register_all(registry);
+  registry.add(OpDef{.id = op("AllReduce"), .infer = infer_same, .in_place_of = each_in_place, .communicates = true});
+  add_kernel<all_reduce>(registry, "AllReduce", OperandLayout::kRowMajor);
+  registry.add(OpDef{.id = op("Fail"), .infer = infer_first});
+  add_kernel<fail>(registry, "Fail", OperandLayout::kSame);
+  registry.add(OpDef{.id = op("AddOne"), .infer = infer_first});
+  add_kernel<pointwise<add_one>>(registry, "AddOne", OperandLayout::kChannelsLast);
+  registry.add(OpDef{.id = op("Rows"), .infer = infer_first});
+  add_kernel<pointwise<same>>(registry, "Rows", OperandLayout::kRowMajor);
+  registry.add(OpDef{.id = op("Plus"), .infer = infer_first, .in_place = {{0, 0}}});
+  add_kernel<pointwise<plus>>(registry, "Plus", OperandLayout::kSame);
+  registry.add(OpDef{.id = op("Twice"), .infer = infer_first});
+  add_kernel<pointwise<twice>>(registry, "Twice", OperandLayout::kSame);
+  registry.add(OpDef{.id = op("Descend"), .infer = infer_first, .in_place = {{0, 0}}});
+  add_kernel<pointwise<descend>>(registry, "Descend", OperandLayout::kRowMajor);
+  registry.add(OpDef{.id = op("View"), .infer = infer_view, .views = {{0, 0}}});
+  registry.add(OpDef{.id = op("SumRows"), .infer = infer_sum_rows});
+  add_kernel<sum_rows>(registry, "SumRows", OperandLayout::kRowMajor);
+  registry.add(OpDef{.id = op("NoKernel"), .infer = infer_first});
+  return registry;
+}
+
+}  // namespace
+
+const Registry& registry() {
+  static const Registry instance = make_registry();
+  return instance;
+}
+
+std::vector<Value*> add_all(Graph& graph, const char* name, std::vector<Value*> inputs, std::vector<std::string> outputs,
+                            Attributes attributes) {
+  Node& node = graph.add_node(op(name), std::move(inputs), outputs, std::move(attributes));
+  infer_node(node, registry());
+  return node.outputs();
+}
+
+Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output, Attributes attributes) {
+  return *add_all(graph, name, std::move(inputs), {output}, std::move(attributes))[0];
+}
+
+HostTensor counting(const Shape& shape, float first) {
+  HostTensor tensor(DType::kFloat32, shape);
+  for (float& value : tensor.edit_values<float>()) value = first++;
+  return tensor;
+}
+
+Graph training_graph(int64_t rows, int64_t width, int layers, int bucket) {
+  Graph graph;
+  graph.name = "training";
+  const Shape shape{rows, width};
+  Value* x = &graph.add_input("x", {DType::kFloat32, shape});
+  std::vector<Value*> weights, activations, gradients;
+  for (int i = 0; i < layers; ++i) {
+    weights.push_back(&graph.add_data(fmt::format("w{}", i), counting({width}, static_cast<float>(i)), Role::kParameter));
+    x = &add(graph, "Twice", {x}, fmt::format("x{}", i));
+    activations.push_back(x);
+  }
+  graph.add_output(*x);
+  Value* dy = x;
+  int collective = 0;
+  for (int i = layers - 1; i >= 0; --i) {
+    dy = &add(graph, "Plus", {dy, activations[static_cast<std::size_t>(i)]}, fmt::format("dx{}", i));
+    gradients.insert(gradients.begin(), &add(graph, "SumRows", {dy}, fmt::format("g{}", i)));
+    if ((layers - i) % bucket != 0 && i != 0) continue;
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < gradients.size(); ++k) names.push_back(fmt::format("g{}.sum", i + static_cast<int>(k)));
+    const auto sums = add_all(graph, "AllReduce", gradients, names, {{"collective", int64_t{collective++}}});
+    for (std::size_t k = 0; k < sums.size(); ++k) {
+      Value* weight = weights[static_cast<std::size_t>(i) + k];
+      graph.add_update(*weight, add(graph, "Descend", {weight, sums[k]}, weight->name() + ".next"));
+    }
+    gradients.clear();
+  }
+  return graph;
+}
+
+}  // namespace onward::testing_ops
