@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <onnx/onnx_pb.h>
 
-#include <functional>
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -151,6 +151,23 @@ class TensorEditor {
   std::map<std::string, HostTensor> untied_;
 };
 
+void separate_tensor(onnx::GraphProto& graph, const SeparateTensor& edit) {
+  const auto makes_it = [&](const onnx::NodeProto& node) {
+    return std::find(node.output().begin(), node.output().end(), edit.output) != node.output().end();
+  };
+  const auto node = std::find_if(graph.mutable_node()->begin(), graph.mutable_node()->end(), makes_it);
+  if (node == graph.mutable_node()->end() || edit.input < 0 || edit.input >= node->input_size()) {
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("expected the file to have a node that makes '{}' with an input {} to give '{}', found none",
+                    edit.output, edit.input, edit.name));
+  }
+  node->set_input(edit.input, edit.name);
+  auto& tensor = *graph.add_initializer();
+  tensor.set_name(edit.name);
+  tensor_to_onnx(edit.value, tensor);
+}
+
 // ---- inference form
 
 // Nodes that share names: a graph with the subgraphs in its nodes, or the body of a function.
@@ -275,6 +292,7 @@ void apply_edits(onnx::ModelProto& model, const ModelEdits& edits) {
   TensorEditor tensors(*model.mutable_graph());
   for (const auto& [name, value] : edits.tensors) tensors.replace(name, value);
   tensors.finish();
+  for (const SeparateTensor& tensor : edits.separate) separate_tensor(*model.mutable_graph(), tensor);
   if (edits.inference_form) to_inference_form(model);
 }
 

@@ -72,6 +72,18 @@ TEST(ModelEdit, UntiesCopies) {
   EXPECT_THAT(model_text(bytes), Not(HasSubstr("Identity")));
 }
 
+TEST(ModelEdit, GivesANodeATensorOfItsOwn) {
+  const std::string shared = R"(initializer { name: "a" data_type: 1 dims: 2 float_data: [1, 2] }
+    node { op_type: "Neg" input: "a" output: "x" } node { op_type: "Add" input: "x" input: "a" output: "y" })";
+  expect_edit(shared, R"(initializer { name: "a" data_type: 1 dims: 2 float_data: [1, 2] }
+    initializer { name: "a.y" data_type: 1 dims: 2 raw_data: "\000\000\100\100\000\000\200\100" }
+    node { op_type: "Neg" input: "a" output: "x" } node { op_type: "Add" input: "x" input: "a.y" output: "y" })",
+              {.separate = {{"a.y", kNew, "y", 1}}});
+  expect_edit_error(shared, "a node that makes 'z' with an input 0", {.separate = {{"a.z", kNew, "z", 0}}});
+  expect_edit_error(shared, "a node that makes 'x' with an input 1", {.separate = {{"a.x", kNew, "x", 1}}});
+  expect_edit_error(shared, "one definition of 'x'", {.separate = {{"x", kNew, "y", 1}}});
+}
+
 TEST(ModelEdit, RejectsOtherTypesAndUnknownNames) {
   const std::string graph =
       "input { name: 'x' } initializer { name: 'w' data_type: 1 dims: 2 float_data: [1, 2] } "
