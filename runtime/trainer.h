@@ -1,0 +1,115 @@
+#pragma once
+#include <atomic>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/batch_feeds.h"
+#include "runtime/checkpoint.h"
+#include "runtime/evaluate.h"
+#include "runtime/replicas.h"
+#include "runtime/schedule.h"
+
+namespace onward {
+
+// What a state that differs between replicas counts as when it is evaluated, saved or exported.
+enum class LocalState : uint8_t {
+  kNone,   // there is none: --bn sync
+  kMean,   // the mean, weighted by the samples of the last step: --bn local
+  kFirst,  // the first replica's: --bn rank0
+};
+
+struct TrainerOptions {
+  int64_t epochs = 1;
+  int64_t max_steps = 0;   // ends the run early; 0: no limit. Does not change the schedule
+  int64_t accumulate = 1;  // global batches whose gradients make one update
+  Schedule schedule;
+  bool stop_on_nan = true;  // else the program itself skips such steps
+  BatchInputs inputs;
+  LossInfo loss;
+  LocalState local_state = LocalState::kNone;
+  std::vector<std::string> local_names;  // of the state that differs between replicas
+  std::string folder;                    // for checkpoints; empty: none are written
+  int64_t save_every = 0;                // optimizer steps between checkpoints besides that of every epoch; 0: none
+  int64_t keep = 0;                      // step-N.safetensors files kept besides last and best
+  std::map<std::string, std::string> metadata;  // goes into every checkpoint
+};
+
+struct StepReport {
+  TrainingPosition position;  // after the step
+  int64_t steps_per_epoch = 0;
+  double loss = 0;  // of the update, over the global batch
+  double learning_rate = 0;
+  int64_t samples = 0;
+  double seconds = 0;
+};
+
+struct EpochReport {
+  int64_t epoch = 0;               // counts from 1
+  double loss = 0;                 // mean over the epoch's samples, as they were trained on
+  double examples_per_second = 0;  // training only
+  Evaluation test;
+  double learning_rate = 0;  // of the last step
+  double seconds = 0;        // training and evaluation
+  uint64_t parameters_hash = 0;
+  int64_t step = 0;
+  bool best = false;
+};
+
+struct TrainerEvents {
+  std::function<void(const StepReport&)> step;
+  std::function<void(const EpochReport&)> epoch;
+  std::function<void(const std::string&)> warning;
+};
+
+enum class TrainingEnd : uint8_t { kDone, kInterrupted };
+
+// Runs the epochs of a training: batches, updates, evaluation, checkpoints. The figures of an epoch do not depend on
+// whether the run was interrupted and resumed within it.
+class Trainer {
+ public:
+  // All referenced objects outlive the trainer. `interrupt` (may be null) becomes non-zero to ask for a checkpoint and
+  // an end.
+  Trainer(ReplicaGroup& replicas, Loader& train, Loader* test, TrainerOptions options, TrainerEvents events,
+          const std::atomic<int>* interrupt = nullptr);
+
+  // Takes parameters, state and position from a checkpoint. Error(kData) naming the first tensor that is missing or
+  // does not fit.
+  void resume(const Checkpoint& checkpoint);
+
+  // Errors: kData (labels), kRun (non-finite loss, replicas that differ, a final checkpoint that could not be written).
+  TrainingEnd run();
+
+  const TrainingPosition& position() const { return position_; }
+  Checkpoint checkpoint();
+
+ private:
+  bool limit_reached() const;
+  bool interrupted() const;
+  bool run_epoch();
+  void run_update(const std::vector<Batch>& batches);
+  double run_batches(const std::vector<Batch>& batches, double rate);
+  void after_update(const std::vector<Batch>& batches, double loss, double rate, double seconds);
+  void finish_epoch(double seconds_before_test, int64_t samples, bool whole);
+  Evaluation evaluate_now();
+  std::vector<TensorMap> local_tensors();
+  void write_local(const std::vector<TensorMap>& tensors);
+  TensorMap shared_local(const std::vector<TensorMap>& tensors) const;
+  // False, after a warning, if the file could not be written.
+  bool save(bool best);
+
+  ReplicaGroup& replicas_;
+  Loader& train_;
+  Loader* test_;
+  TrainerOptions options_;
+  TrainerEvents events_;
+  const std::atomic<int>* interrupt_;
+  TrainingPosition position_;
+  std::vector<int64_t> last_shares_;
+  double last_rate_ = 0;
+  bool last_save_failed_ = false;
+};
+
+}  // namespace onward
