@@ -106,6 +106,7 @@ bool Trainer::run_epoch() {
 }
 
 void Trainer::run_update(const std::vector<Batch>& batches) {
+  if (events_.before_step) events_.before_step();
   const auto begin = Clock::now();
   const double rate = options_.schedule.rate(position_.step);
   const double loss = run_batches(batches, rate);

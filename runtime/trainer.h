@@ -59,6 +59,7 @@ struct EpochReport {
 };
 
 struct TrainerEvents {
+  std::function<void()> before_step;
   std::function<void(const StepReport&)> step;
   std::function<void(const EpochReport&)> epoch;
   std::function<void(const std::string&)> warning;
