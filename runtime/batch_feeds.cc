@@ -12,11 +12,8 @@ std::vector<StepFeeds> batch_feeds(const Batch& batch, const BatchInputs& inputs
     feed.local_batch = replica.share.count;
     feed.scalars = scalars;
     feed.scalars[kSampleOffset] = static_cast<double>(replica.share.first);
-    feed.tensors[inputs.image] = {HostTensor(replica.dtype, replica.shape, replica.images), replica.layout};
-    if (!inputs.label.empty()) {
-      feed.tensors[inputs.label] = {HostTensor(DType::kInt64, {replica.share.count}, replica.labels),
-                                    Layout::kRowMajor};
-    }
+    feed.tensors[inputs.image] = {replica.images, replica.layout};
+    if (!inputs.label.empty()) feed.tensors[inputs.label] = {replica.labels, Layout::kRowMajor};
     feeds.push_back(std::move(feed));
   }
   return feeds;
