@@ -23,6 +23,7 @@ CommandSpec command() {
                       {"Training", "drop-last", "", "", "drop"},
                       {"Outputs", "output", "FILE", "", "file"},
                       {"Outputs", "input", "NAME=FILE", "", "inputs", {}, true},
+                      {"Outputs", "passes", "NAME", "", "passes", {}, false, "all"},
                       {"Outputs", "config", "FILE", "", "configuration"}}};
 }
 
@@ -51,6 +52,13 @@ TEST(Options, ValuesWithCommasAndDashesStayWhole) {
       parse_options(command(), {"m.onnx", "--normalize", "-0.5,.4,.3/.2,.2,.2", "--input", "a=1,2", "--input=b=3"});
   EXPECT_EQ(options.text("normalize"), "-0.5,.4,.3/.2,.2,.2");
   EXPECT_EQ(options.texts("input"), (std::vector<std::string>{"a=1,2", "b=3"}));
+}
+
+TEST(Options, AnOptionalValueIsAPlainWord) {
+  EXPECT_EQ(parse_options(command(), {"--passes", "m.onnx"}).text("passes"), "all");
+  EXPECT_EQ(parse_options(command(), {"m.onnx", "--passes"}).text("passes"), "all");
+  EXPECT_EQ(parse_options(command(), {"--passes", "fuse", "m.onnx"}).text("passes"), "fuse");
+  EXPECT_EQ(parse_options(command(), {"m.onnx", "--passes", "--drop-last"}).text("passes"), "all");
 }
 
 TEST(Options, UnknownNamesAndValuesSuggestTheNearest) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cxxopts.hpp>
@@ -66,6 +67,19 @@ void check_names(const CommandSpec& command, const std::vector<std::string>& arg
   }
 }
 
+// The option that is named exactly so and takes a value; nullptr if there is none.
+const OptionSpec* option_with_value(const CommandSpec& command, const std::string& argument) {
+  for (const OptionSpec& option : command.options) {
+    if (argument == "--" + option.name && !option.value_name.empty()) return &option;
+  }
+  return nullptr;
+}
+
+bool is_plain_word(const std::string& text) {
+  return !text.empty() && text[0] != '-' &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '-'; });
+}
+
 // Values that start with a dash or hold commas are joined to their option, so that cxxopts takes them whole.
 std::vector<std::string> join_values(const CommandSpec& command, const std::vector<std::string>& arguments) {
   std::vector<std::string> joined;
@@ -75,10 +89,13 @@ std::vector<std::string> join_values(const CommandSpec& command, const std::vect
       joined.insert(joined.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
       break;
     }
-    const auto takes_value = [&](const OptionSpec& o) { return argument == "--" + o.name && !o.value_name.empty(); };
-    if (std::any_of(command.options.begin(), command.options.end(), takes_value)) {
-      if (i + 1 == arguments.size()) throw usage_error(fmt::format("expected a value after {}, found none", argument));
+    const OptionSpec* spec = option_with_value(command, argument);
+    if (spec && i + 1 < arguments.size() && (spec->implicit.empty() || is_plain_word(arguments[i + 1]))) {
       argument += "=" + arguments[++i];
+    } else if (spec && !spec->implicit.empty()) {
+      argument += "=" + spec->implicit;
+    } else if (spec) {
+      throw usage_error(fmt::format("expected a value after {}, found none", argument));
     }
     joined.push_back(std::move(argument));
   }

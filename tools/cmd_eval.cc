@@ -1,0 +1,109 @@
+// onward eval: loss and accuracy of a model on a test set.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "graph/error.h"
+#include "graph/tensor_file.h"
+#include "runtime/evaluate.h"
+#include "tools/checkpoint_model.h"
+#include "tools/command.h"
+#include "tools/log.h"
+#include "tools/option_groups.h"
+#include "tools/session.h"
+
+namespace onward::cli {
+namespace {
+
+std::vector<OptionSpec> eval_options() {
+  return join(
+      {data_options(),
+       device_options(),
+       precision_options(),
+       {{"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
+        {"Outputs", "logits", "FILE", "", "write the scores of every sample, in order, as .npy [samples, classes]"},
+        {"Outputs", "json", "", "", "print one JSON object: samples, loss, accuracy, top5"},
+        {"Outputs", "config", "FILE", "", "JSON with option names as keys; flags win"}}});
+}
+
+// Collects the scores of all batches, rows in the data set's order.
+class Scores {
+ public:
+  explicit Scores(std::string name) : name_(std::move(name)) {}
+
+  void add(const std::vector<StepOutputs>& outputs) {
+    for (const StepOutputs& replica : outputs) {
+      const auto found = replica.find(name_);
+      if (found == replica.end()) continue;
+      const HostTensor& rows = found->second;
+      if (rows.shape().front() == 0) continue;
+      shape_ = rows.shape();
+      dtype_ = rows.dtype();
+      const auto* bytes = static_cast<const std::byte*>(rows.data());
+      bytes_.insert(bytes_.end(), bytes, bytes + rows.bytes());
+      count_ += rows.shape().front();
+    }
+  }
+
+  void write(const std::string& path) {
+    if (shape_.empty())
+      throw Error(ErrorKind::kModel, "expected the model to have class scores for --logits, found none");
+    shape_.front() = count_;
+    HostTensor all(dtype_, shape_);
+    std::memcpy(all.edit(), bytes_.data(), bytes_.size());
+    write_tensor_file(path, all);
+  }
+
+ private:
+  std::string name_;
+  Shape shape_;
+  DType dtype_ = DType::kUndefined;
+  int64_t count_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+void print_result(const Evaluation& result, bool json) {
+  if (json) {
+    const nlohmann::ordered_json object = {
+        {"samples", result.samples}, {"loss", result.loss}, {"accuracy", result.accuracy}, {"top5", result.top5}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print("{} samples, Loss {:.5f}, Test Acc {:.2f}%, Top-5 {:.2f}%\n", result.samples, result.loss,
+               result.accuracy * 100, result.top5 * 100);
+  }
+}
+
+int run(const Options& options) {
+  const Model model = open_model(options.positional().front(), options.text("checkpoint"));
+  const std::vector<Device> devices =
+      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const int64_t batch = options.integer("batch-size", static_cast<int64_t>(devices.size()));
+  Session session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices,
+                                 ProgramMode::kEvaluate, batch);
+  const Dataset data = open_data(options, session, Split::kTest);
+  const std::unique_ptr<Loader> loader = open_loader(options, session, data, ProgramMode::kEvaluate, false);
+  Scores scores(session.loss.scores);
+  const bool keep = options.given("logits");
+  const Evaluation result = evaluate(*session.replicas, *loader, session.inputs, session.loss,
+                                     [&](const Batch&, const std::vector<StepOutputs>& outputs) {
+                                       if (keep) scores.add(outputs);
+                                     });
+  if (keep) scores.write(options.text("logits"));
+  print_result(result, options.flag("json"));
+  return 0;
+}
+
+}  // namespace
+
+Command eval_command() {
+  return {{.name = "eval",
+           .summary = "loss and accuracy of a model, a run or a checkpoint on test data",
+           .positional = "M.onnx|RUN|CHECKPOINT",
+           .min_positional = 1,
+           .max_positional = 1,
+           .options = eval_options()},
+          run};
+}
+
+}  // namespace onward::cli

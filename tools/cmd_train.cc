@@ -1,0 +1,257 @@
+// onward train: model -> programs -> plans -> epochs. The five verbs of the program in order: import (Model::load),
+// passes (ModelProgram), plan and run (ReplicaGroup), train (Trainer).
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+
+#include "graph/error.h"
+#include "runtime/checkpoint_folder.h"
+#include "runtime/trainer.h"
+#include "tools/command.h"
+#include "tools/interrupt.h"
+#include "tools/log.h"
+#include "tools/option_groups.h"
+#include "tools/progress.h"
+#include "tools/run_folder.h"
+#include "tools/session.h"
+#include "tools/trace_file.h"
+
+namespace onward::cli {
+namespace {
+
+std::vector<OptionSpec> train_options() {
+  return join(
+      {data_options(),
+       {{"Data", "augment", "LIST", "none", "hflip, vflip, crop:N; none"},
+        {"Data", "drop-last", "", "", "leave out a last batch that is not full"}},
+       device_options(),
+       schedule_options(),
+       optimizer_options(),
+       precision_options(),
+       {{"Training", "winograd", "", "", "3x3 convolutions by Winograd's algorithm: faster, rounds differently"}},
+       {{"Outputs", "out", "RUN", "", "folder of the run: checkpoints, logs, configuration"},
+        {"Outputs", "resume", "FROM", "", "auto: RUN/last.safetensors if it is there; or a checkpoint file"},
+        {"Outputs", "save-every", "N", "0", "optimizer steps between checkpoints, besides every epoch; 0: none"},
+        {"Outputs", "keep", "N", "0", "step-*.safetensors files kept besides last and best"},
+        {"Outputs", "trace", "FILE", "", "write a Chrome trace of one step, the third"},
+        {"Outputs", "dry-run", "", "", "import, run the passes, plan, print what was decided, and end"},
+        {"Outputs", "quiet", "", "", "only warnings, epochs and the total time"},
+        {"Outputs", "config", "FILE", "", "JSON with option names as keys; flags win"}}});
+}
+
+// Everything of a training that outlives its set-up.
+struct Training {
+  Session session;
+  Dataset train_data, test_data;
+  std::unique_ptr<Loader> train, test;
+  std::optional<RunFolder> folder;
+  std::string resume_from;  // "" : from the start
+};
+
+std::string resume_file(const Options& options) {
+  const std::string from = options.text("resume");
+  if (from.empty()) return "";
+  if (from != "auto") return from;
+  const std::string last = options.text("out") + "/" + kLastCheckpoint;
+  return std::filesystem::exists(last) ? last : "";
+}
+
+void check_batch_size(int64_t batch, std::size_t replicas) {
+  if (batch >= static_cast<int64_t>(replicas)) return;
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("expected --batch-size of at least {} (one sample for each replica), found {}", replicas, batch));
+}
+
+int64_t updates_per_epoch(const Options& options, const Loader& loader) {
+  const int64_t accumulate = options.integer("accumulate", 1);
+  return (loader.steps_per_epoch() + accumulate - 1) / accumulate;
+}
+
+std::string device_list(const std::vector<Device>& devices) {
+  std::vector<std::string> names;
+  for (const Device& device : devices) names.push_back(device.text());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string share_list(int64_t batch, std::size_t replicas) {
+  std::vector<int64_t> counts;
+  for (const BatchShare& share : split_batch(batch, static_cast<int64_t>(replicas))) counts.push_back(share.count);
+  return fmt::format("{}", fmt::join(counts, "/"));
+}
+
+void say_decisions(const Options& options, const Session& session, const Schedule& schedule) {
+  const int64_t batch = options.integer("batch-size", 1);
+  say(fmt::format("devices: {}, {} thread{} each", device_list(session.devices), session.devices.front().threads,
+                  session.devices.front().threads == 1 ? "" : "s"));
+  say(fmt::format("batch: {} in all, {} per replica", batch, share_list(batch, session.devices.size())));
+  say(fmt::format("batch norm: {}, running variance {}", options.text("bn"), options.text("bn-running-var")));
+  say(fmt::format("optimizer: {}, learning rate {:g} (--lr {} scaled {} from batch {}), schedule {}, warm-up {} steps",
+                  options.text("optimizer"), schedule.base, options.text("lr"), options.text("lr-scale"),
+                  options.text("base-batch-size"), options.text("schedule"), schedule.warmup_steps));
+  const Plan& plan = session.replicas->plan(
+      {ProgramMode::kTrain, split_batch(batch, static_cast<int64_t>(session.devices.size())).front().count});
+  say(fmt::format("plan: {} steps, {} collectives, {} layout conversions, {} packings of weights, arena {:.1f} MiB",
+                  plan.steps.size(), plan.collectives(), plan.conversions(), plan.reorders(),
+                  static_cast<double>(plan.arena_bytes) / (1 << 20)));
+}
+
+LocalState local_state(const Options& options) {
+  const BatchNormMode mode = batch_norm_mode(options);
+  return mode == BatchNormMode::kSync    ? LocalState::kNone
+         : mode == BatchNormMode::kLocal ? LocalState::kMean
+                                         : LocalState::kFirst;
+}
+
+TrainerOptions trainer_options(const Options& options, const Training& training, const Schedule& schedule) {
+  TrainerOptions result;
+  result.epochs = options.integer("epochs", 1);
+  result.max_steps = options.integer("max-steps", 0);
+  result.accumulate = options.integer("accumulate", 1);
+  result.schedule = schedule;
+  result.stop_on_nan = options.text("on-nan") == "stop";
+  result.inputs = training.session.inputs;
+  result.loss = training.session.loss;
+  result.local_names = training.session.local_state;
+  result.local_state = result.local_names.empty() ? LocalState::kNone : local_state(options);
+  result.folder = training.folder ? training.folder->path() : "";
+  result.save_every = options.integer("save-every", 0);
+  result.keep = options.integer("keep", 0);
+  result.metadata = {{"config", options.resolved_json()}, {"seed", options.text("seed")}};
+  return result;
+}
+
+// Records one step in the middle of the run's first ones, when everything is warm.
+class StepTracer {
+ public:
+  StepTracer(const Options& options, ReplicaGroup& replicas) : file_(options.text("trace")), replicas_(replicas) {}
+  void before_step() {
+    if (!file_.empty() && ++steps_ == kTracedStep) replicas_.start_trace();
+  }
+  void after_step() {
+    if (file_.empty() || steps_ != kTracedStep) return;
+    write_trace(file_, replicas_.stop_trace());
+  }
+
+ private:
+  static constexpr int kTracedStep = 3;
+  std::string file_;
+  ReplicaGroup& replicas_;
+  int steps_ = 0;
+};
+
+TrainerEvents trainer_events(Training& training, ProgressBar& bar, StepTracer& tracer) {
+  TrainerEvents events;
+  events.before_step = [&] { tracer.before_step(); };
+  events.warning = [&](const std::string& text) {
+    bar.clear();
+    warn(text);
+  };
+  const auto log = [&](const auto& report) {
+    if (!training.folder) return;
+    const std::string problem = training.folder->log(report);
+    if (problem.empty()) return;
+    bar.clear();
+    warn(problem);
+  };
+  events.step = [&, log](const StepReport& report) {
+    tracer.after_step();
+    log(report);
+    const double part =
+        static_cast<double>(report.position.batch_in_epoch) / static_cast<double>(report.steps_per_epoch);
+    bar.show(part, fmt::format("epoch {} loss {:.4f} {:.1f} examples/sec", report.position.epoch + 1, report.loss,
+                               static_cast<double>(report.samples) / report.seconds));
+  };
+  events.epoch = [&, log](const EpochReport& report) {
+    bar.clear();
+    fmt::print("Epoch {}, Loss {:.5f}, {:.2f} examples/sec, Test Acc {:.2f}%\n", report.epoch, report.loss,
+               report.examples_per_second, report.test.accuracy * 100);
+    std::fflush(stdout);
+    log(report);
+  };
+  return events;
+}
+
+// Opens everything in the order in which mistakes should be found: options, model, output folder, data.
+Training set_up(const Options& options, const Model& model) {
+  Training training;
+  const std::vector<Device> devices =
+      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const int64_t batch = options.integer("batch-size", 1);
+  check_batch_size(batch, devices.size());
+  const ProgramMode mode = options.integer("accumulate", 1) > 1 ? ProgramMode::kAccumulateFirst : ProgramMode::kTrain;
+  ReplicaOptions replica_options;
+  replica_options.winograd = options.flag("winograd");
+  training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
+                                  batch, replica_options);
+  training.resume_from = resume_file(options);
+  if (!options.flag("dry-run")) {
+    if (options.text("out").empty())
+      throw Error(ErrorKind::kUsage, "expected --out RUN, the folder of the run, found none");
+    training.folder = RunFolder::create(options.text("out"), options.given("resume"));
+  }
+  if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
+    return training;
+  training.train_data = open_data(options, training.session, Split::kTrain);
+  training.test_data = open_data(options, training.session, Split::kTest);
+  training.train = open_loader(options, training.session, training.train_data, ProgramMode::kTrain, true);
+  training.test = open_loader(options, training.session, training.test_data, ProgramMode::kEvaluate, false);
+  return training;
+}
+
+int end_code(TrainingEnd end, const std::atomic<int>& interrupt) {
+  if (end == TrainingEnd::kDone) return 0;
+  warn(fmt::format("stopped by a signal; go on with --resume auto"));
+  return interrupt.load() == SIGTERM ? 143 : 130;
+}
+
+int train(const Training& training, Trainer& trainer, const Options& options, const std::atomic<int>& interrupt) {
+  if (!training.resume_from.empty()) {
+    trainer.resume(load_checkpoint(training.resume_from));
+    say(fmt::format("resumed '{}' at step {}, epoch {}", training.resume_from, trainer.position().step,
+                    trainer.position().epoch + 1));
+    if (trainer.position().epoch >= options.integer("epochs", 1))
+      warn("the run has all its epochs; raise --epochs to go on");
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const TrainingEnd end = trainer.run();
+  fmt::print("Total time: {:.1f} s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  return end_code(end, interrupt);
+}
+
+int run(const Options& options) {
+  if (options.flag("quiet")) be_quiet();
+  const Model model = Model::load(options.positional().front());
+  Training training = set_up(options, model);
+  const int64_t updates = training.train ? updates_per_epoch(options, *training.train) : 1;
+  const int64_t global_batch = options.integer("batch-size", 1) * options.integer("accumulate", 1);
+  const Schedule rates = schedule(options, updates, updates * options.integer("epochs", 1), global_batch);
+  say_decisions(options, training.session, rates);
+  if (options.flag("dry-run")) return 0;
+
+  training.folder->write_config(options.resolved_json());
+  if (training.resume_from.empty()) model.save(training.folder->file("source.onnx"));
+  const std::atomic<int>& interrupt = catch_interrupts();
+  ProgressBar bar;
+  StepTracer tracer(options, *training.session.replicas);
+  Trainer trainer(*training.session.replicas, *training.train, training.test.get(),
+                  trainer_options(options, training, rates), trainer_events(training, bar, tracer), &interrupt);
+  return train(training, trainer, options, interrupt);
+}
+
+}  // namespace
+
+Command train_command() {
+  return {{.name = "train",
+           .summary = "train a model on one or several replicas",
+           .positional = "M.onnx",
+           .min_positional = 1,
+           .max_positional = 1,
+           .options = train_options()},
+          run};
+}
+
+}  // namespace onward::cli
