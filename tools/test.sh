@@ -16,7 +16,7 @@ fi
 step() { echo "== $*"; }
 
 step "release build"
-cmake --preset release -DONWARD_TEST_PYTHON="$PWD/$venv/bin/python"
+cmake --preset release -DONWARD_TESTS=ON -DONWARD_TEST_PYTHON="$PWD/$venv/bin/python"
 cmake --build --preset release -j "$jobs"
 
 step "unit tests under the address and undefined behaviour sanitizers"
