@@ -43,8 +43,8 @@ TEST(RunPasses, NamesThePassInErrorsAndVerifiesAfterIt) {
   ProgramOptions options;
   PassContext context{options, {}, registry()};
   const Pass breaks{.name = "breaks", .run = [](Graph& g, PassContext&) {
-    g.add_output(g.add_value("orphan", {DType::kFloat32, {1}}, Role::kIntermediate));
-  }};
+                      g.add_output(g.add_value("orphan", {DType::kFloat32, {1}}, Role::kIntermediate));
+                    }};
   try {
     run_passes(graph, {breaks}, context);
     FAIL();

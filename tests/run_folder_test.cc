@@ -1,0 +1,108 @@
+#include "tools/run_folder.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "graph/error.h"
+#include "runtime/checkpoint_folder.h"
+
+namespace onward::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::string fresh_path(const std::string& name) {
+  const std::string path = testing::TempDir() + name;
+  fs::remove_all(path);
+  return path;
+}
+
+void touch(const std::string& path) { std::ofstream(path) << "x"; }
+
+template <typename Call>
+Error failure(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::kRun, "no error");
+}
+
+TEST(RunFolder, AFolderWithFilesNeedsResume) {
+  const std::string path = fresh_path("run-full");
+  RunFolder::create(path, false);
+  touch(path + "/something");
+  const Error error = failure([&] { RunFolder::create(path, false); });
+  EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  EXPECT_THAT(error.what(), HasSubstr("--resume auto"));
+  EXPECT_NO_THROW(RunFolder::create(path, true));
+}
+
+TEST(RunFolder, AFileInItsPlaceOrAboveItIsAUsageError) {
+  const std::string path = fresh_path("run-file");
+  touch(path);
+  EXPECT_EQ(failure([&] { RunFolder::create(path, false); }).kind(), ErrorKind::kUsage);
+  const Error error = failure([&] { RunFolder::create(path + "/below", false); });
+  EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  EXPECT_THAT(error.what(), HasSubstr("cannot be written"));
+}
+
+TEST(RunFolder, LogsOneJsonObjectALineAndATable) {
+  RunFolder folder = RunFolder::create(fresh_path("run-log"), false);
+  EXPECT_EQ(folder.log(StepReport{.loss = 0.5, .samples = 8}), "");
+  EXPECT_EQ(folder.log(EpochReport{.epoch = 1, .loss = 0.25, .parameters_hash = 255}), "");
+  std::ifstream log(folder.file("log.jsonl"));
+  std::string line;
+  std::getline(log, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("loss"), 0.5);
+  std::getline(log, line);
+  EXPECT_EQ(nlohmann::json::parse(line).at("parameters_hash"), "00000000000000ff");
+  std::ifstream table(folder.file("log.csv"));
+  std::getline(table, line);
+  EXPECT_THAT(line, HasSubstr("epoch,step,loss"));
+  std::getline(table, line);
+  EXPECT_EQ(line.rfind("1,0,0.25", 0), 0u);
+}
+
+TEST(RunFolder, ALogThatCannotBeWrittenIsReportedOnce) {
+  RunFolder folder = RunFolder::create(fresh_path("run-no-log"), false);
+  fs::create_directory(folder.file("log.jsonl"));
+  EXPECT_THAT(folder.log(StepReport{}), HasSubstr("cannot be written"));
+  EXPECT_EQ(folder.log(StepReport{}), "");
+}
+
+TEST(RunFolder, FindsTheFilesOfARunOrACheckpoint) {
+  const std::string path = fresh_path("run-find");
+  fs::create_directories(path);
+  EXPECT_THAT(failure([&] { find_run(path); }).what(), HasSubstr("last.safetensors"));
+  for (const char* name : {"last.safetensors", "step-00000007.safetensors", "source.onnx", "config.json"})
+    touch(path + "/" + name);
+  EXPECT_EQ(find_run(path).checkpoint, path + "/last.safetensors");
+  EXPECT_EQ(find_run(path).config, path + "/config.json");
+  EXPECT_EQ(find_run(path, "step-00000007.safetensors").checkpoint, path + "/step-00000007.safetensors");
+  EXPECT_EQ(find_run(path + "/last.safetensors").source, path + "/source.onnx");
+  EXPECT_EQ(failure([&] { find_run(path, "best"); }).kind(), ErrorKind::kData);
+  EXPECT_EQ(failure([&] { find_run("nowhere"); }).kind(), ErrorKind::kUsage);
+}
+
+TEST(CheckpointFolder, KeepsTheNewestStepsAndTheBest) {
+  const std::string path = fresh_path("run-keep");
+  fs::create_directories(path);
+  for (int64_t step = 1; step <= 4; ++step) {
+    Checkpoint checkpoint;
+    checkpoint.position.step = step;
+    checkpoint.tensors["w"] = HostTensor::scalar<float>(static_cast<float>(step));
+    save_to_folder(path, checkpoint, step == 2, 2);
+  }
+  EXPECT_EQ(load_checkpoint(path + "/last.safetensors").position.step, 4);
+  EXPECT_EQ(load_checkpoint(path + "/best.safetensors").position.step, 2);
+  EXPECT_FALSE(fs::exists(path + "/step-00000002.safetensors"));
+  EXPECT_EQ(load_checkpoint(path + "/step-00000003.safetensors").position.step, 3);
+  EXPECT_EQ(std::distance(fs::directory_iterator(path), {}), 4);
+}
+
+}  // namespace
+}  // namespace onward::cli
