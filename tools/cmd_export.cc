@@ -1,20 +1,42 @@
 // onward export: the trained model as .onnx, under the names that the file came with.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "graph/error.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/model_program.h"
+#include "runtime/device.h"
 #include "tools/checkpoint_model.h"
 #include "tools/command.h"
 #include "tools/log.h"
+#include "tools/option_groups.h"
 #include "tools/run_folder.h"
 
 namespace onward::cli {
 namespace {
 
 std::vector<OptionSpec> options_of_export() {
-  return {{"Outputs", "output", "FILE", "", "the .onnx to write (-o)"},
-          {"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"}};
+  return {
+      {"Outputs", "output", "FILE", "", "the .onnx to write (-o)"},
+      {"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
+      {"Outputs", "fold-batch-norm", "", "", "fold BatchNormalization into the convolutions before it"},
+      {"Outputs", "training-graph", "", "", "write the generated training program of one replica instead, to look at"}};
+}
+
+Model folded(const Model& model) {
+  Graph graph = model.graph();
+  const int count = fold_batch_norm(graph);
+  say(fmt::format("folded {} BatchNormalization node{} into convolutions", count, count == 1 ? "" : "s"));
+  return Model::from_graph(graph);
+}
+
+// The program that the run's configuration makes of the trained model, for a batch of one.
+Model training_graph(const Model& trained, const RunFiles& files) {
+  const CommandSpec spec{.name = "train", .positional = "M.onnx", .options = train_options()};
+  const Options run = parse_options(
+      spec, files.config.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--config", files.config});
+  const auto replicas = static_cast<int>(parse_devices(run.text("devices")).size());
+  ModelProgram program(trained, program_options(run, replicas));
+  return Model::from_graph(program.program({ProgramMode::kTrain, 1}));
 }
 
 int run(const Options& options) {
@@ -27,7 +49,13 @@ int run(const Options& options) {
   }
   const RunFiles files = find_run(argument, options.text("checkpoint"));
   const Checkpoint checkpoint = load_checkpoint(files.checkpoint);
-  trained_model(Model::load(files.source), checkpoint).save(output);
+  Model model = trained_model(Model::load(files.source), checkpoint);
+  if (options.flag("training-graph")) {
+    model = training_graph(model, files);
+  } else if (options.flag("fold-batch-norm")) {
+    model = folded(model);
+  }
+  model.save(output);
   say(fmt::format("wrote '{}' from '{}', step {}", output, files.checkpoint, checkpoint.position.step));
   return 0;
 }

@@ -145,6 +145,26 @@ std::vector<OptionSpec> schedule_options() {
   };
 }
 
+std::vector<OptionSpec> train_options() {
+  return join(
+      {data_options(),
+       {{"Data", "augment", "LIST", "none", "hflip, vflip, crop:N; none"},
+        {"Data", "drop-last", "", "", "leave out a last batch that is not full"}},
+       device_options(),
+       schedule_options(),
+       optimizer_options(),
+       precision_options(),
+       {{"Training", "winograd", "", "", "3x3 convolutions by Winograd's algorithm: faster, rounds differently"}},
+       {{"Outputs", "out", "RUN", "", "folder of the run: checkpoints, logs, configuration"},
+        {"Outputs", "resume", "FROM", "", "auto: RUN/last.safetensors if it is there; or a checkpoint file"},
+        {"Outputs", "save-every", "N", "0", "optimizer steps between checkpoints, besides every epoch; 0: none"},
+        {"Outputs", "keep", "N", "0", "step-*.safetensors files kept besides last and best"},
+        {"Outputs", "trace", "FILE", "", "write a Chrome trace of one step, the third"},
+        {"Outputs", "dry-run", "", "", "import, run the passes, plan, print what was decided, and end"},
+        {"Outputs", "quiet", "", "", "only warnings, epochs and the total time"},
+        {"Outputs", "config", "FILE", "", "JSON with option names as keys; flags win"}}});
+}
+
 std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups) {
   std::vector<OptionSpec> all;
   for (auto& group : groups) all.insert(all.end(), group.begin(), group.end());

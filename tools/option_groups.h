@@ -14,6 +14,9 @@ std::vector<OptionSpec> precision_options();  // --precision, --seed
 std::vector<OptionSpec> optimizer_options();  // --loss, --optimizer ... --freeze
 std::vector<OptionSpec> schedule_options();   // --epochs ... --accumulate
 
+// All options of `onward train`; the config.json of a run holds their values.
+std::vector<OptionSpec> train_options();
+
 // Groups joined, in order.
 std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups);
 
