@@ -268,7 +268,10 @@ class Backward {
     Value* own = &gradient;
     if (!gradient.producer() || taken_.contains(&gradient)) own = emit({"", "Identity"}, {&gradient}, of);
     taken_.insert(own);
-    graph_.rename(*own, of.name() + ".grad");
+    const std::string name = of.name() + ".grad";
+    Value* holder = graph_.find_value(name);  // a sum of some of the terms
+    if (holder && holder != own) graph_.rename(*holder, name + ".part");
+    graph_.rename(*own, name);
     return *own;
   }
 

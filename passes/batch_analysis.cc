@@ -1,16 +1,15 @@
-// The rules say how values are spread over replicas. For one replica they forbid nothing, so they can be asked about any graph;
-// what they would forbid shows as a value that hangs on the batch but is neither split nor a sum.
+// The rules of the ops say how values are spread over replicas, so they are asked for two replicas. What they forbid there is
+// what one part of the batch cannot compute alone, and so is whatever reads it.
 #include "passes/batch_analysis.h"
 
 #include <algorithm>
-#include <unordered_set>
-
+#include "graph/error.h"
 #include "ops/core/distribution_context.h"
 
 namespace onward {
 namespace {
 
-constexpr int kOneReplica = 1;
+constexpr int kReplicas = 2;
 
 bool is_batch(const Value& value) { return value.role == Role::kInput || value.role == Role::kLabel; }
 
@@ -20,33 +19,61 @@ void distribute_source(Value& value) {
   value.distribution = split ? Distribution::kBatchSplit : Distribution::kReplicated;
 }
 
-BatchRelation relation_of(const Value& value, const std::unordered_set<const Value*>& dependent) {
-  if (!dependent.contains(&value)) return BatchRelation::kFixed;
+BatchRelation relation_of(const Value& value) {
   if (value.distribution == Distribution::kBatchSplit) return BatchRelation::kRows;
   return value.distribution == Distribution::kPartial ? BatchRelation::kSum : BatchRelation::kMixed;
 }
 
+class Analysis {
+ public:
+  explicit Analysis(const Registry& registry) : registry_(registry) {}
+
+  void start_from(Value& value) {
+    distribute_source(value);
+    relations_[&value] = is_batch(value) ? relation_of(value) : BatchRelation::kFixed;
+  }
+
+  void visit(Node& node) {
+    const bool allowed = distribute(node);
+    const bool mixed = !allowed || any_input(node, [](BatchRelation r) { return r == BatchRelation::kMixed; });
+    const bool fixed = !any_input(node, [](BatchRelation r) { return r != BatchRelation::kFixed; });
+    for (const Value* output : node.outputs()) {
+      if (!output) continue;
+      relations_[output] = fixed ? BatchRelation::kFixed : mixed ? BatchRelation::kMixed : relation_of(*output);
+    }
+  }
+
+  std::unordered_map<const Value*, BatchRelation> take() { return std::move(relations_); }
+
+ private:
+  bool distribute(Node& node) const {
+    try {
+      distribute_node(node, kReplicas, registry_);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  template <typename Predicate> bool any_input(const Node& node, Predicate predicate) const {
+    return std::any_of(node.inputs().begin(), node.inputs().end(),
+                       [&](const Value* value) { return value && predicate(relations_.at(value)); });
+  }
+
+  const Registry& registry_;
+  std::unordered_map<const Value*, BatchRelation> relations_;
+};
+
 }  // namespace
 
 std::unordered_map<const Value*, BatchRelation> analyse_batch(Graph& graph, const Registry& registry) {
-  std::unordered_map<const Value*, BatchRelation> relations;
-  std::unordered_set<const Value*> dependent;
+  Analysis analysis(registry);
   for (Value* value : graph.value_list()) {
-    distribute_source(*value);
-    if (is_batch(*value)) dependent.insert(value);
+    if (!value->producer()) analysis.start_from(*value);
   }
-  for (const auto& node : graph.nodes()) {
-    distribute_node(*node, kOneReplica, registry);
-    const auto depends = [&](const Value* value) { return value && dependent.contains(value); };
-    if (std::any_of(node->inputs().begin(), node->inputs().end(), depends)) {
-      dependent.insert(node->outputs().begin(), node->outputs().end());
-    }
-  }
-  for (Value* value : graph.value_list()) {
-    relations[value] = relation_of(*value, dependent);
-    value->distribution = Distribution::kUnknown;
-  }
-  return relations;
+  for (const auto& node : graph.nodes()) analysis.visit(*node);
+  for (Value* value : graph.value_list()) value->distribution = Distribution::kUnknown;
+  return analysis.take();
 }
 
 }  // namespace onward

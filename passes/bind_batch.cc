@@ -17,10 +17,11 @@ class BatchBinder {
     }
   }
 
-  void run() {
+  int64_t run() {
     check_options();
     find_batch();
     for (Value* input : inputs_) bind(*input);
+    return fixed_rows_;
   }
 
  private:
@@ -52,7 +53,7 @@ class BatchBinder {
 
   bool is_batch(const Dim& dim) const {
     if (!dim.known()) return is_open(dim);
-    return dim.value == 1 || (!any_open_ && dim.value == fixed_rows_);
+    return dim.value == 1 || (fixed_rows_ > 0 && dim.value == fixed_rows_);
   }
 
   void bind(Value& input) const {
@@ -97,11 +98,13 @@ class BatchBinder {
   std::vector<Value*> inputs_;
   std::set<std::string> batch_names_;
   bool any_open_ = false;      // some input leaves its dimension 0 open
-  int64_t fixed_rows_ = -1;
+  int64_t fixed_rows_ = 0;      // what all of them fix it at
 };
 
 }  // namespace
 
-void bind_batch(Graph& graph, const ProgramOptions& options, int64_t rows) { BatchBinder(graph, options, rows).run(); }
+int64_t bind_batch(Graph& graph, const ProgramOptions& options, int64_t rows) {
+  return BatchBinder(graph, options, rows).run();
+}
 
 }  // namespace onward

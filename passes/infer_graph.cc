@@ -15,7 +15,8 @@ namespace {
 
 class Sweep {
  public:
-  Sweep(Graph& graph, bool training, const Registry& registry) : graph_(graph), training_(training), registry_(registry) {
+  Sweep(Graph& graph, const BatchSize& batch, bool training, const Registry& registry)
+      : graph_(graph), batch_(batch), training_(training), registry_(registry) {
     for (const auto& node : graph.nodes()) from_file_.insert(node->id());
   }
 
@@ -40,7 +41,7 @@ class Sweep {
     const std::string text = node.text();
     const int64_t opset = opset_of(graph_, node.op().domain);
     try {
-      NormaliseContext context(graph_, node, opset, training_);
+      NormaliseContext context(graph_, node, opset, training_, batch_.exported, batch_.local);
       def.normalise(context);
     } catch (Error& error) {
       error.note(fmt::format("in the normal form of {} (opset {})", text, opset));
@@ -50,6 +51,7 @@ class Sweep {
   }
 
   Graph& graph_;
+  BatchSize batch_;
   bool training_;
   const Registry& registry_;
   std::unordered_set<int> from_file_;  // nodes not yet in their normal form
@@ -57,6 +59,8 @@ class Sweep {
 
 }  // namespace
 
-void infer_graph(Graph& graph, bool training, const Registry& registry) { Sweep(graph, training, registry).run(); }
+void infer_graph(Graph& graph, const BatchSize& batch, bool training, const Registry& registry) {
+  Sweep(graph, batch, training, registry).run();
+}
 
 }  // namespace onward

@@ -222,15 +222,11 @@ class LossPass {
   }
 
   void add_counts(Value& scores, Value& labels) {
-    Value* integers = &labels;
-    if (labels.type.dtype != DType::kInt64) {
-      integers = &emit({"", "Cast"}, {&labels}, labels.name() + ".int64", {{"to", static_cast<int64_t>(DType::kInt64)}});
-    }
     info_.scores = scores.name();
     Attributes attributes;
     if (info_.ignore_index) attributes.set("ignore_index", *info_.ignore_index);
     Node& counts = emit_node(graph_, context_.registry,
-                             {{kOnwardDomain, "CorrectCounts"}, {&scores, integers}, {"counts.top1", "counts.top5"}, attributes, "metrics"});
+                             {{kOnwardDomain, "CorrectCounts"}, {&scores, &labels}, {"counts.top1", "counts.top5"}, attributes, "metrics"});
     graph_.add_output(*counts.output(0));
     graph_.add_output(*counts.output(1));
     give_name(*counts.output(0), kCorrectTop1Output);

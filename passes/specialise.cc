@@ -16,8 +16,8 @@ void remove_unused_tensors(Graph& graph) {
 }
 
 void make_concrete(Graph& graph, const PassContext& context, int64_t rows) {
-  bind_batch(graph, context.options, rows);
-  infer_graph(graph, context.request.mode != ProgramMode::kEvaluate, context.registry);
+  const int64_t exported = bind_batch(graph, context.options, rows);
+  infer_graph(graph, {.exported = exported, .local = rows}, context.request.mode != ProgramMode::kEvaluate, context.registry);
   remove_unused_tensors(graph);
 }
 
