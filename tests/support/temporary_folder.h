@@ -25,8 +25,9 @@ class TemporaryFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
-  // Writes a file and returns its path.
+  // Writes a file, making the folders on the way, and returns its path.
   std::string write(const std::string& name, const std::string& bytes) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(file(name), std::ios::binary) << bytes;
     return file(name);
   }
