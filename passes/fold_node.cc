@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/core/host_run.h"
+#include "ops/shape/shape_range.h"
 #include "passes/constant_node.h"
 
 namespace onward {
@@ -22,14 +23,9 @@ bool results_fold(const Graph& graph, const Node& node) {
   });
 }
 
-// Shape has `start` and `end` since opset 15.
 HostTensor shape_tensor(const Node& node) {
-  const Shape shape = node.input(0)->type.shape();
-  const auto rank = static_cast<int64_t>(shape.size());
-  const auto clamp = [rank](int64_t axis) { return std::clamp(axis < 0 ? axis + rank : axis, int64_t{0}, rank); };
-  const int64_t begin = clamp(node.attributes.get_int("start", 0));
-  const int64_t end = std::max(begin, clamp(node.attributes.get_int("end", rank)));
-  return HostTensor::from<int64_t>({end - begin}, {shape.begin() + begin, shape.begin() + end});
+  const Shape part = shape_range(node.input(0)->type.shape(), node.attributes);
+  return HostTensor::from<int64_t>({static_cast<int64_t>(part.size())}, part);
 }
 
 std::vector<HostTensor> run(const Node& node, const Registry& registry) {

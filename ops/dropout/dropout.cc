@@ -1,11 +1,9 @@
-// Dropout. The file's node is the inference form, y = x; its normal form keeps what the training form needs: attributes
-// `ratio`, `training_mode` where the file says so (opsets 7 and 10 leave it to the caller), `seed` if given. The dropout pass
-// turns it into onward::DropoutTrain in training programs.
+// Dropout: in inference nothing, y = x, which is its normal form, without attributes; output 1, if a file reads it, is a mask
+// of ones. In training programs the dropout pass has turned it into onward::DropoutTrain before.
 //
 // DropoutTrain draws its mask from counters: element e of the global batch is kept if the word at (seed, site, step, e) is at
 // least `ratio`. The mask is therefore the same for any number of replicas and threads, and after a resume. The mask holds 0
 // or 1/(1-ratio), so that dx = dy * mask.
-#include "graph/error.h"
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
@@ -26,30 +24,15 @@ void distribute(DistributionContext& context) { context.set_all(context.input(0)
 
 void normalise(NormaliseContext& context) {
   Node& node = context.node();
-  Attributes normal;
-  const HostTensor* ratio = context.constant(1);
-  normal.set("ratio", ratio ? ratio->to_double().at(0) : node.attributes.get_double("ratio", 0.5));
-  if (const HostTensor* training = context.constant(2)) {
-    normal.set("training_mode", training->to_int64().at(0));
-  } else if (node.attributes.has("training_mode")) {
-    normal.set("training_mode", node.attributes.get_int("training_mode"));
-  } else if (context.opset() < 7) {
-    normal.set("training_mode", int64_t{node.attributes.get_int("is_test", 0) == 0});
-  }
-  if (node.attributes.has("seed")) normal.set("seed", node.attributes.get_int("seed"));
-  const double value = normal.get_double("ratio");
-  if (!(value >= 0 && value <= 1)) {
-    throw Error(ErrorKind::kModel, "expected a dropout ratio from 0 to 1, found " + std::to_string(value));
-  }
-  node.attributes = normal;
+  node.attributes = {};
   context.drop_inputs_from(1);
   Value* mask = node.output(1);
   if (!mask || (mask->uses().empty() && !context.graph().is_output(*mask))) context.drop_outputs_from(1);
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}, .attributes = {{"ratio", 0.5}}, .gradients = {0}},
-          {.name = "with_mask", .inputs = {SampleInput{.shape = {2, 3}}}, .outputs = 2, .attributes = {{"ratio", 0.25}}, .gradients = {0}}};
+  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}, .gradients = {0}},
+          {.name = "with_mask", .inputs = {SampleInput{.shape = {2, 3}}}, .outputs = 2, .gradients = {0}}};
 }
 
 // ---- the training form

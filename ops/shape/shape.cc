@@ -1,10 +1,9 @@
-// Shape: the dimensions of a tensor as int64. Static programs know them, so that normalising makes the result a constant and
-// the chains that exporters build on it (Gather, Concat, Reshape) fold away.
+// Shape: the dimensions of a tensor as int64; Size: the number of its elements. Static programs know both, so that they fold,
+// and with them the chains that exporters build on them (Gather, Concat, Reshape).
 #include <algorithm>
 
 #include "ops/core/distribution_context.h"
 #include "ops/core/infer_context.h"
-#include "ops/core/normalise_context.h"
 #include "ops/core/registry.h"
 #include "ops/shape/shape_range.h"
 
@@ -16,16 +15,9 @@ void infer(InferContext& context) {
   context.set(0, DType::kInt64, {static_cast<int64_t>(part.size())});
 }
 
-void normalise(NormaliseContext& context) {
-  Node& node = context.node();
-  const Shape part = shape_range(node.input(0)->type.shape(), node.attributes);
-  const HostTensor data = HostTensor::from<int64_t>({static_cast<int64_t>(part.size())}, part);
-  Value& output = *node.output(0);
-  if (output.uses().empty()) return;
-  context.graph().replace_uses(output, context.graph().add_data(output.name() + ".value", data));
-}
-
 void distribute(DistributionContext& context) { context.set_all(Distribution::kReplicated); }
+
+void infer_size(InferContext& context) { context.set(0, DType::kInt64, {}); }
 
 std::vector<SampleCase> samples() {
   const std::vector<std::optional<SampleInput>> image{SampleInput{.shape = {2, 3, 4, 5}}};
@@ -33,6 +25,10 @@ std::vector<SampleCase> samples() {
           {.name = "spatial", .inputs = image, .attributes = {{"start", int64_t{-2}}}},
           {.name = "channels", .inputs = image, .attributes = {{"start", int64_t{1}}, {"end", int64_t{2}}}},
           {.name = "scalar", .inputs = {SampleInput{.shape = {}}}}};
+}
+
+std::vector<SampleCase> size_samples() {
+  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}}, {.name = "scalar", .inputs = {SampleInput{.shape = {}}}}};
 }
 
 }  // namespace
@@ -46,8 +42,10 @@ Shape shape_range(const Shape& shape, const Attributes& attributes) {
 
 void register_shape(Registry& registry) {
   registry.add(OpDef{.id = {"", "Shape"}, .versions = {1, 13, 15, 19, 21, 23, 24, 25}, .summary = "the dimensions of a tensor",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .normalise = normalise, .distribute = distribute,
+                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .distribute = distribute,
                      .samples = samples});
+  registry.add(OpDef{.id = {"", "Size"}, .versions = {1, 13, 19, 21, 23, 24, 25}, .summary = "the number of elements",
+                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer_size, .distribute = distribute, .samples = size_samples});
 }
 
 }  // namespace onward

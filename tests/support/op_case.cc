@@ -5,6 +5,7 @@
 #include "graph/error.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
+#include "ops/core/normalise_context.h"
 #include "tests/support/kernel_driver.h"
 
 namespace onward::test {
@@ -41,6 +42,37 @@ std::vector<MaybeTensor> run_op(const OpId& op, const std::vector<MaybeTensor>& 
                                 int outputs, int max_priority) {
   const OpCase made = make_case(registry().op(op), {.outputs = outputs, .attributes = attributes}, inputs);
   return run_node(*made.node, inputs, max_priority);
+}
+
+NormalCase normal_case(const char* op, int64_t opset, const std::vector<TypeOrTensor>& inputs, const Attributes& attributes,
+                       int outputs) {
+  NormalCase result;
+  Graph& graph = result.graph;
+  graph.opsets[""] = opset;
+  std::vector<Value*> values;
+  for (const TypeOrTensor& input : inputs) {
+    const std::string name = "x" + std::to_string(values.size());
+    if (const auto* type = std::get_if<TensorType>(&input)) {
+      values.push_back(&graph.add_input(name, *type));
+    } else if (const auto* tensor = std::get_if<HostTensor>(&input)) {
+      values.push_back(&graph.add_data(name, *tensor));
+    } else {
+      values.push_back(nullptr);
+    }
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < outputs; ++i) names.push_back("y" + std::to_string(i));
+  result.node = &graph.add_node({"", op}, values, names, attributes);
+  NormaliseContext context(graph, *result.node, opset, true);
+  registry().op({"", op}).normalise(context);
+  for (const auto& node : graph.nodes()) infer_node(*node, registry());
+  return result;
+}
+
+HostTensor NormalCase::run(const std::vector<HostTensor>& inputs) const {
+  Tensors known;
+  for (std::size_t i = 0; i < inputs.size(); ++i) known.emplace(graph.inputs().at(i), inputs[i]);
+  return evaluate(graph, std::move(known)).at(node->output(0));
 }
 
 Tensors evaluate(const Graph& graph, Tensors known) {

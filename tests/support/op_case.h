@@ -1,10 +1,11 @@
 #pragma once
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "graph/graph.h"
-#include "ops/core/op_def.h"
+#include "ops/core/registry.h"
 #include "tests/support/tensors.h"
 
 namespace onward::test {
@@ -24,6 +25,19 @@ OpCase make_case(const OpDef& def, const SampleCase& sample, std::vector<MaybeTe
 // `max_priority`.
 std::vector<MaybeTensor> run_op(const OpId& op, const std::vector<MaybeTensor>& inputs, const Attributes& attributes = {},
                                 int outputs = 1, int max_priority = 1 << 30);
+
+// A node as a file of `opset` has it, in its normal form and typed. Inputs given as tensors are constants, those given as types
+// come from a graph input.
+struct NormalCase {
+  Graph graph;
+  Node* node = nullptr;
+
+  // Runs the graph's nodes on values for its inputs, in order; the node's output comes back.
+  HostTensor run(const std::vector<HostTensor>& inputs) const;
+};
+using TypeOrTensor = std::variant<std::monostate, TensorType, HostTensor>;
+NormalCase normal_case(const char* op, int64_t opset, const std::vector<TypeOrTensor>& inputs, const Attributes& attributes = {},
+                       int outputs = 1);
 
 using Tensors = std::map<const Value*, HostTensor>;
 // Runs the nodes of a static graph in order with the plain kernels. `known` holds the graph's inputs.
