@@ -24,7 +24,9 @@ class DataParallel {
 
   void run() {
     const ProgramMode mode = context_.request.mode;
-    widen_metric_outputs(graph_, registry_);
+    const bool measures = options_.loss != LossKind::kNone || !options_.gradient_of.empty();
+    // Without a loss an output of that name is the file's own and keeps its type.
+    if (measures) widen_metric_outputs(graph_, registry_);
     infer_distributions(graph_, options_.replicas, registry_);
     if (options_.replicas > 1 && updates_parameters(mode)) {
       reduce_gradients();
