@@ -157,7 +157,7 @@ TEST(Executor, TracesEveryStep) {
   }
   const std::string json = to_chrome_json(trace);
   EXPECT_THAT(json, testing::HasSubstr("\"traceEvents\""));
-  EXPECT_THAT(json, testing::HasSubstr("test::AllReduce -> g1.sum"));
+  EXPECT_THAT(json, testing::HasSubstr("onward::AllReduce -> g1.sum"));
   single.run(kKey, {.tensors = {{"x", {counting({2, 3})}}}});
   EXPECT_TRUE(single.executor.stop_trace().entries.empty());
 }

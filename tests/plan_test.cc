@@ -11,7 +11,7 @@ namespace onward {
 namespace {
 
 using testing_ops::add;
-using testing_ops::add_all;
+using testing_ops::all_reduce;
 using testing_ops::counting;
 
 Plan plan_of(const Graph& graph) { return make_plan(graph, testing_ops::registry()).plan; }
@@ -222,8 +222,8 @@ TEST(PlanSchedule, CollectivesRunInAscendingOrderOfIds) {
   Value& x = graph.add_input("x", {DType::kFloat32, {4}});
   Value& a = add(graph, "Twice", {&x}, "a");
   Value& b = add(graph, "Twice", {&a}, "b");
-  Value& late = *add_all(graph, "AllReduce", {&a}, {"late"}, {{"collective", int64_t{7}}})[0];
-  Value& early = *add_all(graph, "AllReduce", {&b}, {"early"}, {{"collective", int64_t{3}}})[0];
+  Value& late = *all_reduce(graph, {&a}, {"late"}, 7)[0];
+  Value& early = *all_reduce(graph, {&b}, {"early"}, 3)[0];
   graph.add_output(late);
   graph.add_output(early);
   const Plan plan = plan_of(graph);
@@ -233,8 +233,8 @@ TEST(PlanSchedule, CollectivesRunInAscendingOrderOfIds) {
 TEST(PlanSchedule, IdsThatContradictTheDataFlowAreAnError) {
   Graph graph;
   Value& x = graph.add_input("x", {DType::kFloat32, {4}});
-  Value& a = *add_all(graph, "AllReduce", {&x}, {"a"}, {{"collective", int64_t{2}}})[0];
-  Value& b = *add_all(graph, "AllReduce", {&a}, {"b"}, {{"collective", int64_t{1}}})[0];
+  Value& a = *all_reduce(graph, {&x}, {"a"}, 2)[0];
+  Value& b = *all_reduce(graph, {&a}, {"b"}, 1)[0];
   graph.add_output(b);
   EXPECT_THROW(plan_of(graph), Error);
 }

@@ -73,7 +73,7 @@ TEST(Replicas, AnErrorOnOneWakesTheOthersAndNamesNodeAndReplica) {
     Graph graph;
     Value& x = graph.add_input("x", {DType::kFloat32, {4}});
     Value& y = add(graph, "Fail", {&x}, "y", {{"rank", int64_t{1}}});
-    graph.add_output(*testing_ops::add_all(graph, "AllReduce", {&y}, {"z"}, {{"collective", int64_t{0}}})[0]);
+    graph.add_output(*testing_ops::all_reduce(graph, {&y}, {"z"}, 0)[0]);
     return graph;
   });
   ReplicaGroup group(source, parse_devices("cpu:3", 2), testing_ops::registry());

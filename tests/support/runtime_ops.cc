@@ -5,33 +5,15 @@
 #include <cstring>
 
 #include "graph/error.h"
-#include "ops/core/communicator.h"
-#include "ops/core/contiguous.h"
 #include "ops/core/infer_context.h"
 
 namespace onward::testing_ops {
 
 namespace {
 
-void infer_same(InferContext& context) {
-  for (std::size_t i = 0; i < context.output_count(); ++i) context.set(i, context.dtype(i), context.shape(i));
-}
 void infer_first(InferContext& context) { context.set(0, context.dtype(0), context.shape(0)); }
 void infer_view(InferContext& context) { context.set(0, context.dtype(0), context.attributes().get_ints("shape")); }
 void infer_sum_rows(InferContext& context) { context.set(0, context.dtype(0), {context.shape(0)[1]}); }
-
-void all_reduce(const KernelSpec& spec, const KernelContext& context) {
-  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-    if (context.outputs[i] != context.inputs[i]) std::memcpy(context.outputs[i], context.inputs[i], spec.outputs[i].bytes());
-  }
-  if (const int64_t span = contiguous_span(spec.outputs, context.outputs)) {
-    context.communicator->all_reduce_sum(context.outputs[0], span, DType::kFloat32);
-    return;
-  }
-  for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
-    context.communicator->all_reduce_sum(context.outputs[i], spec.outputs[i].count(), DType::kFloat32);
-  }
-}
 
 void fail(const KernelSpec& spec, const KernelContext& context) {
   if (spec.attributes.get_int("rank") == spec.rank) throw Error(ErrorKind::kRun, "the value is not what it should be");
@@ -64,17 +46,9 @@ template <KernelFunction kRun> void add_kernel(Registry& registry, const char* n
                          .make = make_function_kernel<kRun>});
 }
 
-std::vector<InPlacePair> each_in_place(const Node& node) {
-  std::vector<InPlacePair> pairs;
-  for (int i = 0; i < static_cast<int>(node.outputs().size()); ++i) pairs.push_back({i, i});
-  return pairs;
-}
-
 Registry make_registry() {
   Registry registry;
   register_all(registry);
-  registry.add(OpDef{.id = op("AllReduce"), .infer = infer_same, .in_place_of = each_in_place, .communicates = true});
-  add_kernel<all_reduce>(registry, "AllReduce", OperandLayout::kRowMajor);
   registry.add(OpDef{.id = op("Fail"), .infer = infer_first});
   add_kernel<fail>(registry, "Fail", OperandLayout::kSame);
   registry.add(OpDef{.id = op("AddOne"), .infer = infer_first});
@@ -101,15 +75,24 @@ const Registry& registry() {
   return instance;
 }
 
-std::vector<Value*> add_all(Graph& graph, const char* name, std::vector<Value*> inputs, std::vector<std::string> outputs,
-                            Attributes attributes) {
-  Node& node = graph.add_node(op(name), std::move(inputs), outputs, std::move(attributes));
+namespace {
+
+std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
+                           Attributes attributes) {
+  Node& node = graph.add_node(id, std::move(inputs), outputs, std::move(attributes));
   infer_node(node, registry());
   return node.outputs();
 }
 
+}  // namespace
+
 Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output, Attributes attributes) {
-  return *add_all(graph, name, std::move(inputs), {output}, std::move(attributes))[0];
+  return *add_op(graph, op(name), std::move(inputs), {output}, std::move(attributes))[0];
+}
+
+std::vector<Value*> all_reduce(Graph& graph, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
+                               int64_t collective) {
+  return add_op(graph, {kOnwardDomain, "AllReduce"}, std::move(inputs), outputs, {{"collective", collective}});
 }
 
 HostTensor counting(const Shape& shape, float first) {
@@ -138,7 +121,7 @@ Graph training_graph(int64_t rows, int64_t width, int layers, int bucket) {
     if ((layers - i) % bucket != 0 && i != 0) continue;
     std::vector<std::string> names;
     for (std::size_t k = 0; k < gradients.size(); ++k) names.push_back(fmt::format("g{}.sum", i + static_cast<int>(k)));
-    const auto sums = add_all(graph, "AllReduce", gradients, names, {{"collective", int64_t{collective++}}});
+    const auto sums = all_reduce(graph, gradients, names, collective++);
     for (std::size_t k = 0; k < sums.size(); ++k) {
       Value* weight = weights[static_cast<std::size_t>(i) + k];
       graph.add_update(*weight, add(graph, "Descend", {weight, sums[k]}, weight->name() + ".next"));

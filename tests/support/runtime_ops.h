@@ -11,19 +11,19 @@
 namespace onward::testing_ops {
 
 // Small ops of the domain "test" for tests of the runtime, beside the program's own. float32.
-//   AllReduce(x1..xn) {collective} -> sums over replicas, in place     Fail(x) {rank} -> x; throws on the replica `rank`
-//   AddOne(x) -> x + 1, channels-last both ways                         Rows(x) -> x, row-major both ways
-//   Plus(a, b) -> a + b in any layout, in place of a                    View(x) {shape} -> x under another shape
-//   SumRows(x[N,C]) -> [C]                                              Descend(p, g) -> p - 0.5 g, in place of p
-//   Twice(x) -> 2 x, not in place
+//   AddOne(x) -> x + 1, channels-last both ways           Rows(x) -> x, row-major both ways
+//   Plus(a, b) -> a + b in any layout, in place of a      Twice(x) -> 2 x in any layout, not in place
+//   Descend(p, g) -> p - 0.5 g, in place of p             SumRows(x[N,C]) -> [C]
+//   View(x) {shape} -> x under another shape              Fail(x) {rank} -> x; throws on the replica `rank`
 const Registry& registry();
 
 inline OpId op(const char* name) { return {"test", name}; }
 
 // Adds a node of the domain "test" and infers its types.
 Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output, Attributes attributes = {});
-std::vector<Value*> add_all(Graph& graph, const char* name, std::vector<Value*> inputs, std::vector<std::string> outputs,
-                            Attributes attributes = {});
+// onward::AllReduce.
+std::vector<Value*> all_reduce(Graph& graph, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
+                               int64_t collective);
 
 // A tensor of float32 that counts up from `first`.
 HostTensor counting(const Shape& shape, float first = 0);
