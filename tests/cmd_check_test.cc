@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "graph/tensor_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/onnx_text.h"
@@ -91,8 +93,9 @@ TEST(CmdCheck, PassesTheTestsOfOnnx) {
   const std::string data = "/usr/share/libonnx-testdata/data";
   if (!std::filesystem::exists(data)) GTEST_SKIP() << "libonnx-testdata is not installed";
   const auto result = run_command("check", {data});
-  EXPECT_EQ(result.code, 0) << result.output;
-  EXPECT_THAT(result.output, HasSubstr(" 0 failed, "));
+  EXPECT_EQ(result.code, 0);
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);) EXPECT_NE(line.substr(0, 6), "FAILED") << line;
   const auto last = result.output.rfind('\n', result.output.size() - 2) + 1;
   EXPECT_GE(std::stoi(result.output.substr(last)), 390);
 }
