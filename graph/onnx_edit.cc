@@ -286,6 +286,21 @@ void to_inference_form(onnx::ModelProto& model) {
   }
 }
 
+// Before IR 4 every initializer is among the inputs.
+void list_initializers_as_inputs(onnx::GraphProto& graph) {
+  std::set<std::string> listed;
+  for (const auto& input : graph.input()) listed.insert(input.name());
+  for (const auto& tensor : graph.initializer()) {
+    if (listed.contains(tensor.name())) continue;
+    auto& input = *graph.add_input();
+    input.set_name(tensor.name());
+    auto& type = *input.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(tensor.data_type());
+    type.mutable_shape();
+    for (const int64_t size : tensor.dims()) type.mutable_shape()->add_dim()->set_dim_value(size);
+  }
+}
+
 }  // namespace
 
 void apply_edits(onnx::ModelProto& model, const ModelEdits& edits) {
@@ -294,6 +309,7 @@ void apply_edits(onnx::ModelProto& model, const ModelEdits& edits) {
   tensors.finish();
   for (const SeparateTensor& tensor : edits.separate) separate_tensor(*model.mutable_graph(), tensor);
   if (edits.inference_form) to_inference_form(model);
+  if (model.ir_version() < 4) list_initializers_as_inputs(*model.mutable_graph());
 }
 
 }  // namespace onward

@@ -15,13 +15,12 @@ namespace onward {
 // The body of a function of the file, nullptr if there is none of that name.
 using FunctionLookup = std::function<const Model::Function*(const OpId&)>;
 
-// A tensor that the program keeps apart although the file stores it once, see untie.h.
+// A copy, for one reader, of a tensor that the file stores once for several.
 struct UntiedTensor {
-  std::string name;         // of the new tensor
-  std::string source;       // the initializer that it starts from
-  std::string node_output;  // reader: the node that makes this value ...
-  int input = 0;            // ... reads it as this input
-  bool identity = false;    // instead: the Identity node that makes the value `name` is what it replaces
+  std::string name;         // of the copy
+  std::string source;       // the tensor of the file
+  std::string node_output;  // the reader is the node whose first output is this value ...
+  int input = 0;            // ... and reads the copy as this input
 };
 
 // What a pass may look at besides the graph, and where it leaves messages for the user.
@@ -33,7 +32,7 @@ struct PassContext {
   std::vector<std::string> warnings;  // one line each: "the parameter 'x' does not reach the loss"
   std::vector<std::string> facts;     // one line each, printed before step 1: "loss: cross entropy on 'logits'"
   std::optional<LossInfo> loss;       // set by the loss pass; empty when nothing is differentiated or measured
-  std::vector<UntiedTensor> untied;   // set by the pass that unties
+  std::vector<UntiedTensor> untied;   // set by the passes that untie, see untie.h
 };
 
 // Graph -> Graph, as a value. `requires_` and `ensures` name properties ("static", "loss", "backward", "lowered",

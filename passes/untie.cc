@@ -1,10 +1,11 @@
 #include "passes/untie.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+
+#include "passes/inline_functions.h"
+#include "passes/untie_states.h"
 
 namespace onward {
 namespace {
@@ -54,13 +55,12 @@ class Untier {
     graph_.replace_uses(result, copy);
     graph_.erase(node);
     graph_.rename(copy, name);
-    context_.untied.push_back({.name = name, .source = source.name(), .node_output = name, .identity = true});
   }
 
   // Statistics of single channels are split too: each BatchNormalization keeps its own.
   bool splits(const Value& value, const Use& use) const {
     const OpDef* def = context_.registry.find(use.node->op());
-    return value.data.count() > 1 || (def && !def->states.empty());
+    return use.node->output(0) && (value.data.count() > 1 || (def && !def->states.empty()));
   }
 
   void split(Value& value) {
@@ -70,9 +70,8 @@ class Untier {
       if (use.node == uses.front().node || !splits(value, use)) continue;
       Value& copy = graph_.add_data(value.name(), value.data, value.role);
       graph_.set_input(*use.node, static_cast<std::size_t>(use.index), &copy);
-      const auto first = std::find_if(use.node->outputs().begin(), use.node->outputs().end(), [](Value* v) { return v; });
-      context_.untied.push_back({.name = copy.name(), .source = value.name(), .node_output = (*first)->name(),
-                                 .input = use.index});
+      context_.untied.push_back(
+          {.name = copy.name(), .source = value.name(), .node_output = use.node->output(0)->name(), .input = use.index});
     }
   }
 
@@ -82,6 +81,15 @@ class Untier {
 };
 
 }  // namespace
+
+std::vector<UntiedTensor> untied_tensors(const Model& model, const Registry& registry) {
+  Graph graph = model.graph();
+  const ProgramOptions options;
+  PassContext context{.options = options, .request = {}, .registry = registry};
+  context.functions = [&model](const OpId& op) { return model.function(op); };
+  run_passes(graph, {inline_functions_pass(), untie_states_pass(), untie_pass()}, context);
+  return context.untied;
+}
 
 Pass untie_pass() {
   return {.name = "untie", .run = [](Graph& graph, PassContext& context) { Untier(graph, context).run(); }};

@@ -41,6 +41,7 @@ void run(Graph& graph, PassContext& context) {
     Value* own = value;
     if (shared_elsewhere.at(value) || !owned.insert(value).second) {
       own = &graph.add_data(fmt::format("{}.{}", value->name(), node_label(*use.node)), value->data, Role::kState);
+      context.untied.push_back({own->name(), value->name(), use.node->output(0)->name(), use.index});
     } else {
       value->role = Role::kState;
     }
