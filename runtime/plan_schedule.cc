@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <queue>
+#include <climits>
 #include <set>
 
 #include "graph/error.h"
@@ -32,54 +32,113 @@ std::vector<std::vector<int>> dependencies(const PlanDraft& draft) {
   return needs;
 }
 
-// Each collective needs the one before it in ascending order of ids.
-void chain_collectives(const PlanDraft& draft, std::vector<std::vector<int>>& needs) {
-  std::vector<int> collectives;
-  for (std::size_t i = 0; i < draft.steps.size(); ++i) {
-    if (draft.steps[i].step.collective >= 0) collectives.push_back(static_cast<int>(i));
-  }
-  const auto step = [&](int i) -> const PlanStep& { return draft.steps[static_cast<std::size_t>(i)].step; };
-  std::stable_sort(collectives.begin(), collectives.end(),
-                   [&](int a, int b) { return step(a).collective < step(b).collective; });
-  for (std::size_t i = 1; i < collectives.size(); ++i) {
-    const int before = collectives[i - 1], after = collectives[i];
-    if (step(before).collective == step(after).collective) {
-      throw Error(ErrorKind::kModel, fmt::format("{} and {} have the same collective id {}", step(before).node,
-                                                 step(after).node, step(after).collective));
+// Emits the steps one by one. Collectives go out as soon as they can, in ascending order of ids. Among the steps that are ready,
+// those that the next collective needs come first. Where all of these need the result of a collective that is still on its way,
+// what does not need it is done in the meantime (the weight gradients of a layer while the statistics of the layer before are
+// being summed); only then the result is waited for. Otherwise the graph's order is kept.
+class Orderer {
+ public:
+  explicit Orderer(PlanDraft& draft)
+      : draft_(draft), needs_(dependencies(draft)), followers_(needs_.size()), missing_(needs_.size()),
+        serves_(needs_.size(), kNone), awaits_(needs_.size(), -1) {}
+
+  void run() {
+    find_collectives();
+    for (std::size_t i = 0; i < needs_.size(); ++i) {
+      missing_[i] = needs_[i].size();
+      for (int need : needs_[i]) followers_[static_cast<std::size_t>(need)].push_back(i);
     }
-    needs[static_cast<std::size_t>(after)].push_back(before);
+    find_served();
+    for (std::size_t i = 0; i < needs_.size(); ++i) {
+      if (needs_[i].empty()) ready_.insert(i);
+    }
+    while (!ready_.empty()) emit(pick());
+    for (std::size_t i = 0; i < needs_.size(); ++i) {
+      if (missing_[i] == 0) continue;
+      throw Error(ErrorKind::kModel, fmt::format("the ids of collectives contradict the data flow at {}: it needs a "
+                                                 "collective with a higher id", step(i).node));
+    }
+    draft_.steps = std::move(ordered_);
   }
-}
+
+ private:
+  static constexpr int kNone = INT_MAX;
+
+  const PlanStep& step(std::size_t i) const { return draft_.steps[i].step; }
+
+  // Each collective needs the one before it; each other step awaits the collectives whose results it reads.
+  void find_collectives() {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < needs_.size(); ++i) {
+      if (step(i).collective >= 0) order.push_back(i);
+      for (int need : needs_[i]) awaits_[i] = std::max(awaits_[i], step(static_cast<std::size_t>(need)).collective);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return step(a).collective < step(b).collective; });
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      ids_.push_back(step(order[k]).collective);
+      if (k == 0) continue;
+      if (ids_[k - 1] == ids_[k]) {
+        throw Error(ErrorKind::kModel, fmt::format("{} and {} have the same collective id {}", step(order[k - 1]).node,
+                                                   step(order[k]).node, ids_[k]));
+      }
+      needs_[order[k]].push_back(static_cast<int>(order[k - 1]));
+    }
+  }
+
+  // The graph's order is topological: followers come later.
+  void find_served() {
+    for (std::size_t i = needs_.size(); i-- > 0;) {
+      for (std::size_t follower : followers_[i]) {
+        const int id = step(follower).collective;
+        serves_[i] = std::min(serves_[i], id >= 0 ? id : serves_[follower]);
+      }
+    }
+  }
+
+  std::size_t pick() const {
+    constexpr auto kNobody = static_cast<std::size_t>(-1);
+    std::size_t meanwhile = kNobody, waiting = kNobody;
+    const int next = issued_ < ids_.size() ? ids_[issued_] : kNone;
+    for (std::size_t i : ready_) {
+      if (step(i).collective >= 0) return i;
+      const bool must_wait = awaits_[i] > arrived_;
+      if (serves_[i] == next && !must_wait) return i;
+      if (!must_wait && meanwhile == kNobody) meanwhile = i;
+      if (must_wait && (waiting == kNobody || (serves_[i] == next && serves_[waiting] != next))) waiting = i;
+    }
+    return meanwhile != kNobody ? meanwhile : waiting;
+  }
+
+  void emit(std::size_t i) {
+    ready_.erase(i);
+    if (step(i).collective >= 0) {
+      ++issued_;
+    } else {
+      arrived_ = std::max(arrived_, awaits_[i]);  // and with it all collectives before, which run in order
+    }
+    ordered_.push_back(std::move(draft_.steps[i]));
+    for (std::size_t follower : followers_[i]) {
+      if (--missing_[follower] == 0) ready_.insert(follower);
+    }
+  }
+
+  PlanDraft& draft_;
+  std::vector<std::vector<int>> needs_;
+  std::vector<std::vector<std::size_t>> followers_;
+  std::vector<std::size_t> missing_;
+  std::vector<int> serves_;  // the first collective that cannot start before the step is done
+  std::vector<int> awaits_;  // the last collective whose result the step reads
+  std::vector<int> ids_;     // of all collectives, ascending
+  std::size_t issued_ = 0;
+  int arrived_ = -1;
+  std::set<std::size_t> ready_;
+  std::vector<DraftStep> ordered_;
+};
 
 }  // namespace
 
-void order_steps(PlanDraft& draft) {
-  std::vector<std::vector<int>> needs = dependencies(draft);
-  chain_collectives(draft, needs);
-  std::vector<std::vector<std::size_t>> followers(needs.size());
-  std::vector<std::size_t> missing(needs.size());
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    missing[i] = needs[i].size();
-    for (int need : needs[i]) followers[static_cast<std::size_t>(need)].push_back(i);
-    if (needs[i].empty()) ready.push(i);
-  }
-  std::vector<DraftStep> ordered;
-  for (; !ready.empty(); ) {
-    const std::size_t next = ready.top();
-    ready.pop();
-    ordered.push_back(std::move(draft.steps[next]));
-    for (std::size_t follower : followers[next]) {
-      if (--missing[follower] == 0) ready.push(follower);
-    }
-  }
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    if (missing[i] == 0) continue;
-    throw Error(ErrorKind::kModel, fmt::format("the ids of collectives contradict the data flow at {}: it needs a "
-                                               "collective with a higher id", draft.steps[i].step.node));
-  }
-  draft.steps = std::move(ordered);
-}
+void order_steps(PlanDraft& draft) { Orderer(draft).run(); }
 
 Schedule schedule(PlanDraft& draft) {
   const std::vector<std::vector<int>> needs = dependencies(draft);

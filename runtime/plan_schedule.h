@@ -21,7 +21,8 @@ struct Schedule {
   }
 };
 
-// Puts the steps into an order in which collectives ascend by id, as near to the graph's order as the data flow allows.
+// Puts the steps into an order in which collectives ascend by id and work that does not need a collective's result is done while
+// it is on its way; otherwise the graph's order is kept.
 // Error(kModel) if the ids contradict the data flow or one id appears twice.
 void order_steps(PlanDraft& draft);
 

@@ -230,6 +230,23 @@ TEST(PlanSchedule, CollectivesRunInAscendingOrderOfIds) {
   EXPECT_EQ(step_of(plan, "AllReduce").collective, 3);
 }
 
+TEST(PlanSchedule, WorkIsDoneWhileACollectiveIsOnItsWay) {
+  Graph graph;
+  Value& x = graph.add_input("x", {DType::kFloat32, {4}});
+  Value& a = add(graph, "Twice", {&x}, "a");
+  Value& weight_gradient = add(graph, "Twice", {&x}, "weight_gradient");  // needed by the second collective only
+  Value& b = add(graph, "Twice", {&a}, "b");
+  Value& statistics = *all_reduce(graph, {&b}, {"statistics"}, 0)[0];
+  Value& c = add(graph, "Twice", {&statistics}, "c");
+  Value& bucket = *all_reduce(graph, {&weight_gradient}, {"bucket"}, 1)[0];
+  graph.add_output(c);
+  graph.add_output(bucket);
+  std::vector<std::string> order;
+  const Plan plan = plan_of(graph);
+  for (const PlanStep& step : plan.steps) order.push_back(buffer(plan, step.outputs[0]).value);
+  EXPECT_THAT(order, testing::ElementsAre("a", "b", "statistics", "weight_gradient", "bucket", "c"));
+}
+
 TEST(PlanSchedule, IdsThatContradictTheDataFlowAreAnError) {
   Graph graph;
   Value& x = graph.add_input("x", {DType::kFloat32, {4}});
