@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "graph/error.h"
@@ -13,12 +14,18 @@ namespace onward {
 
 namespace {
 
+constexpr std::size_t kAlignment = 64;
+
+// calloc leaves large zeros to the pages that the system makes on first use: a program's optimizer state, as large as its
+// parameters, costs nothing until somebody looks at it.
 std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
-  const std::size_t rounded = (bytes + 63) / 64 * 64 + 64;
-  void* memory = std::aligned_alloc(64, rounded);
-  if (!memory) throw std::bad_alloc();
-  std::memset(memory, 0, rounded);
-  return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* block = std::calloc(rounded + 2 * kAlignment, 1);
+  if (!block) throw std::bad_alloc();
+  void* memory = block;
+  std::size_t room = rounded + 2 * kAlignment;
+  std::align(kAlignment, rounded + kAlignment, memory, room);
+  return {static_cast<std::byte*>(memory), [block](std::byte*) { std::free(block); }};
 }
 
 template <typename T> void widen(const void* source, std::vector<double>& out) {
