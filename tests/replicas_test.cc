@@ -1,5 +1,6 @@
 #include "runtime/replicas.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "graph/error.h"
@@ -166,17 +167,27 @@ TEST(Replicas, MissingKernelsAreReportedOnceAndTheGroupGoesOn) {
   group.run(ProgramMode::kTrain, feeds_of({2, 1}, 0));
 }
 
-TEST(Replicas, TracesShowCollectivesOfAllReplicas) {
-  FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry(), {.delays = {1, 100}});
-  group.prepare({ProgramMode::kTrain, 4});
+TEST(Replicas, TracesShowCommunicationBehindComputeWithThreeBuckets) {
+  FunctionSource source([](const ProgramKey&) {
+    Graph graph;
+    Value* x = &graph.add_input("x", {DType::kFloat32, {100000}});
+    for (int i = 0; i < 4; ++i) {
+      x = &add(graph, "Slow", {x}, "gradient" + std::to_string(i));
+      graph.add_output(*testing_ops::all_reduce(graph, {x}, {"sum" + std::to_string(i)}, i)[0]);
+    }
+    return graph;
+  });
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  const std::vector<StepFeeds> feeds(2, {.local_batch = 1, .tensors = {{"x", {counting({100000})}}}});
+  group.prepare({ProgramMode::kTrain, 1});
   group.start_trace();
-  group.run(ProgramMode::kTrain, feeds_of({4, 4}, 0));
+  group.run(ProgramMode::kTrain, feeds);
   const Trace trace = group.stop_trace();
-  int collectives = 0;
-  for (const TraceEntry& entry : trace.entries) collectives += entry.stream == kCommunicationStream;
-  EXPECT_EQ(collectives, 6);
-  EXPECT_GT(measure_overlap(trace).communication_us, 0);
+  const Overlap overlap = measure_overlap(trace);
+  EXPECT_EQ(std::count_if(trace.entries.begin(), trace.entries.end(),
+                          [](const TraceEntry& entry) { return entry.stream == kCommunicationStream; }), 8);
+  EXPECT_GT(overlap.overlapped_us, 0.3 * overlap.communication_us);
+  EXPECT_LE(overlap.overlapped_us, overlap.communication_us);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "graph/error.h"
 #include "ops/core/infer_context.h"
@@ -17,6 +19,11 @@ void infer_sum_rows(InferContext& context) { context.set(0, context.dtype(0), {c
 
 void fail(const KernelSpec& spec, const KernelContext& context) {
   if (spec.attributes.get_int("rank") == spec.rank) throw Error(ErrorKind::kRun, "the value is not what it should be");
+  std::memcpy(context.outputs[0], context.inputs[0], spec.outputs[0].bytes());
+}
+
+void slow(const KernelSpec& spec, const KernelContext& context) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
   std::memcpy(context.outputs[0], context.inputs[0], spec.outputs[0].bytes());
 }
 
@@ -51,6 +58,8 @@ Registry make_registry() {
   register_all(registry);
   registry.add(OpDef{.id = op("Fail"), .infer = infer_first});
   add_kernel<fail>(registry, "Fail", OperandLayout::kSame);
+  registry.add(OpDef{.id = op("Slow"), .infer = infer_first});
+  add_kernel<slow>(registry, "Slow", OperandLayout::kSame);
   registry.add(OpDef{.id = op("AddOne"), .infer = infer_first});
   add_kernel<pointwise<add_one>>(registry, "AddOne", OperandLayout::kChannelsLast);
   registry.add(OpDef{.id = op("Rows"), .infer = infer_first});

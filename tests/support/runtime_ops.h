@@ -15,6 +15,7 @@ namespace onward::testing_ops {
 //   Plus(a, b) -> a + b in any layout, in place of a      Twice(x) -> 2 x in any layout, not in place
 //   Descend(p, g) -> p - 0.5 g, in place of p             SumRows(x[N,C]) -> [C]
 //   View(x) {shape} -> x under another shape              Fail(x) {rank} -> x; throws on the replica `rank`
+//   Slow(x) -> x, after 3 ms
 const Registry& registry();
 
 inline OpId op(const char* name) { return {"test", name}; }
