@@ -16,13 +16,26 @@ HostTensor ints(const std::vector<int64_t>& values) {
 
 TEST(Reduce, TheFormsOfAllOpsetsAgree) {
   const auto axes_of = [](const NormalCase& made) { return made.node->attributes.get_ints("axes"); };
-  EXPECT_EQ(axes_of(normal_case("ReduceMean", 11, {kImage}, {{"axes", Shape{-1, 2}}})), (Shape{2, 3}));
-  EXPECT_EQ(axes_of(normal_case("ReduceMean", 18, {kImage, ints({-1, 2})})), (Shape{2, 3}));
+  EXPECT_EQ(axes_of(normal_case("ReduceMean", 11, {kImage}, {{"axes", Shape{-1, 1}}})), (Shape{1, 3}));
+  EXPECT_EQ(axes_of(normal_case("ReduceMean", 18, {kImage, ints({-1, 1})})), (Shape{1, 3}));
   EXPECT_EQ(axes_of(normal_case("ReduceSum", 13, {kImage, ints({1})})), (Shape{1}));
   EXPECT_EQ(axes_of(normal_case("ReduceSum", 13, {kImage})), Shape{});
   EXPECT_EQ(normal_case("ReduceSum", 13, {kImage}).node->output(0)->type.text(), "float32[1,1,1,1]");
   EXPECT_EQ(normal_case("ReduceMean", 18, {kImage, ints({})}, {{"noop_with_empty_axes", int64_t{1}}}).node->op().name, "Identity");
   EXPECT_EQ(normal_case("ReduceMean", 18, {kImage}, {{"noop_with_empty_axes", int64_t{0}}}).node->op().name, "ReduceMean");
+}
+
+TEST(Reduce, TheMeanOfAnImageIsAGlobalAveragePool) {
+  const HostTensor x = random_tensor(DType::kFloat64, {2, 3, 4, 5}, -1, 1, 6);
+  const HostTensor mean = *run_op({"", "ReduceMean"}, {x}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}})[0];
+  const NormalCase kept = normal_case("ReduceMean", 18, {x.type(), ints({-1, -2})});
+  EXPECT_EQ(kept.node->op().name, "GlobalAveragePool");
+  EXPECT_TRUE(all_close(kept.run({x}), mean.reshaped({2, 3, 1, 1}), 1e-15));
+  const NormalCase dropped = normal_case("ReduceMean", 11, {x.type()}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}});
+  EXPECT_EQ(dropped.node->op().name, "Reshape");
+  EXPECT_TRUE(all_close(dropped.run({x}), mean, 1e-15));
+  const TensorType sequence(DType::kFloat32, {2, 3, 4});
+  EXPECT_EQ(normal_case("ReduceMean", 18, {sequence, ints({2})}).node->op().name, "ReduceMean") << "no image";
 }
 
 TEST(Reduce, SumsOfFloatsAreTakenInDouble) {

@@ -101,17 +101,26 @@ SampleCase pair(const char* name, Shape a, Shape b) {
           .gradients = {0, 1}};
 }
 
+SampleCase integers(const char* name, DType dtype) {
+  return {.name = name,
+          .inputs = {SampleInput{.shape = {2, 3}, .low = -9, .high = 9, .dtype = dtype},
+                     SampleInput{.shape = {3}, .low = 1, .high = 9, .dtype = dtype}}};
+}
+
 std::vector<SampleCase> binary_samples() {
   return {pair("equal shapes", {2, 3, 4, 5}, {2, 3, 4, 5}), pair("per channel", {2, 3, 4, 5}, {3, 1, 1}),
           pair("last axis", {4, 7}, {7}),                   pair("scalar second", {2, 3}, {}),
           pair("scalar first", {}, {2, 3}),                 pair("both broadcast", {4, 1, 5}, {3, 1}),
           pair("leading one", {1, 3, 2}, {2, 3, 1}),        pair("vector by one", {1}, {6}),
-          pair("no rows", {0, 3}, {3}),                     pair("rank 1", {37}, {37})};
+          pair("no rows", {0, 3}, {3}),                     pair("rank 1", {37}, {37}),
+          integers("int32", DType::kInt32),                 integers("int64", DType::kInt64)};
 }
 
 std::vector<SampleCase> unary_samples() {
   return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}, .gradients = {0}},
-          {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .gradients = {0}}};
+          {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .gradients = {0}},
+          {.name = "int32", .inputs = {SampleInput{.shape = {7}, .low = -9, .high = 9, .dtype = DType::kInt32}}},
+          {.name = "int64", .inputs = {SampleInput{.shape = {7}, .low = -9, .high = 9, .dtype = DType::kInt64}}}};
 }
 
 OpDef binary(const char* name, const char* summary) {

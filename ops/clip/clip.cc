@@ -33,7 +33,9 @@ std::vector<SampleCase> samples() {
           {.name = "no upper bound", .inputs = x, .attributes = {{"min", 0.0}}, .gradients = {0}},
           {.name = "no lower bound", .inputs = x, .attributes = {{"max", 0.0}}, .gradients = {0}},
           {.name = "unbounded", .inputs = x, .gradients = {0}},
-          {.name = "integers", .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt64}},
+          {.name = "int64", .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt64}},
+           .attributes = {{"min", -3.0}, {"max", 4.0}}},
+          {.name = "int32", .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt32}},
            .attributes = {{"min", -3.0}, {"max", 4.0}}}};
 }
 

@@ -62,22 +62,28 @@ template <typename T> void clip_grad(const KernelSpec& spec, const KernelContext
 
 template <typename T> bool is_of(const KernelSpec& spec) { return spec.inputs[0].dtype == dtype_of<T>(); }
 
-template <typename T> void add_kernels(Registry& registry) {
-  const std::vector<OperandLayout> same{OperandLayout::kSame};
+const std::vector<OperandLayout> kSame{OperandLayout::kSame};
+
+template <typename T> void add_clip(Registry& registry) {
   const DType dtype = is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined;
-  registry.add(KernelDef{.op = {"", "Clip"}, .dtype = dtype, .input_layouts = same, .output_layouts = same,
+  registry.add(KernelDef{.op = {"", "Clip"}, .dtype = dtype, .input_layouts = kSame, .output_layouts = kSame,
                          .accepts = is_of<T>, .make = make_function_kernel<clip<T>>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "ClipGrad"}, .dtype = dtype, .input_layouts = same,
-                         .output_layouts = same, .accepts = is_of<T>, .make = make_function_kernel<clip_grad<T>>});
+}
+
+template <typename T> void add_clip_grad(Registry& registry) {
+  registry.add(KernelDef{.op = {kOnwardDomain, "ClipGrad"}, .dtype = dtype_of<T>(), .input_layouts = kSame,
+                         .output_layouts = kSame, .make = make_function_kernel<clip_grad<T>>});
 }
 
 }  // namespace
 
 void register_clip_cpu(Registry& registry) {
-  add_kernels<float>(registry);
-  add_kernels<double>(registry);
-  add_kernels<int32_t>(registry);
-  add_kernels<int64_t>(registry);
+  add_clip<float>(registry);
+  add_clip<double>(registry);
+  add_clip<int32_t>(registry);
+  add_clip<int64_t>(registry);
+  add_clip_grad<float>(registry);
+  add_clip_grad<double>(registry);
 }
 
 }  // namespace onward

@@ -109,6 +109,10 @@ std::vector<SampleCase> samples() {
     sample.attributes.set("storage_order", static_cast<int64_t>(samples.size() / 2 % 2));
     samples.push_back(std::move(sample));
   }
+  for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
+    samples.push_back({.name = dtype_name(dtype), .inputs = {SampleInput{.shape = {2, 3, 4, 4}, .low = 0, .high = 99, .dtype = dtype}},
+                       .attributes = {{"kernel_shape", Ints{2, 2}}}});
+  }
   return samples;
 }
 

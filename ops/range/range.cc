@@ -23,7 +23,7 @@ void infer(InferContext& context) {
 
 void distribute(DistributionContext& context) { context.set_all(Distribution::kReplicated); }
 
-SampleInput number(double value, DType dtype) { return {.shape = {}, .dtype = dtype, .values = {value}}; }
+SampleInput number(double value, DType dtype) { return {.shape = {}, .dtype = dtype, .values = {value}, .exact_type = true}; }
 
 std::vector<SampleCase> samples() {
   const auto range = [](double start, double limit, double delta, DType dtype) {
@@ -31,6 +31,8 @@ std::vector<SampleCase> samples() {
   };
   return {{.name = "up", .inputs = range(2, 9, 3, DType::kInt64)},
           {.name = "down", .inputs = range(5, -1, -2, DType::kInt32)},
+          {.name = "float32", .inputs = range(1, 2, 0.25, DType::kFloat32)},
+          {.name = "float64", .inputs = range(1, -1, -0.3, DType::kFloat64)},
           {.name = "empty", .inputs = range(5, 5, 1, DType::kInt64)}};
 }
 

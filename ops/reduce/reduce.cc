@@ -54,6 +54,35 @@ void normalise(NormaliseContext& context) {
   attributes = Attributes{{"axes", resolve_axes(attributes.get_ints("axes", {}), rank)}, {"keepdims", attributes.get_int("keepdims", 1)}};
 }
 
+// The head of an image classifier: a mean over all spatial dimensions of an image, which GlobalAveragePool takes in the layout
+// that convolutions leave it in.
+bool is_global_average_pool(const Node& node) {
+  const TensorType& type = node.input(0)->type;
+  const auto rank = static_cast<int64_t>(type.shape().size());
+  if (!node.is("ReduceMean") || rank < 4 || !is_floating(type.dtype)) return false;
+  const std::vector<int64_t> axes = node.attributes.get_ints("axes");
+  return static_cast<int64_t>(axes.size()) == rank - 2 && axes.front() == 2;
+}
+
+void normalise_mean(NormaliseContext& context) {
+  normalise(context);
+  Node& node = context.node();
+  if (!is_global_average_pool(node)) return;
+  Graph& graph = context.graph();
+  if (node.attributes.get_int("keepdims") != 0) {
+    graph.set_op(node, {"", "GlobalAveragePool"});
+    node.attributes = Attributes{};
+    return;
+  }
+  const Shape shape = node.input(0)->type.shape();
+  Node& pool = graph.add_node({"", "GlobalAveragePool"}, {node.input(0)}, {node.output(0)->name() + ".pooled"}, {}, &node);
+  pool.name = node.name;
+  pool.output(0)->type = TensorType(node.input(0)->type.dtype, reduced(shape, node.attributes.get_ints("axes"), true));
+  graph.set_op(node, {"", "Reshape"});
+  graph.set_inputs(node, {pool.output(0)});
+  node.attributes = Attributes{{"shape", Shape{shape[0], shape[1]}}};
+}
+
 bool over_rows(const Node& node) {
   const std::size_t rank = node.input(0)->type.shape().size();
   return rank > 0 && reduced_axes(node.attributes, rank).front() == 0;
@@ -118,10 +147,12 @@ std::vector<SampleCase> samples() {
           {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .attributes = over({}, 1), .gradients = {0}}};
 }
 
-std::vector<SampleCase> sum_samples() {
+std::vector<SampleCase> samples_and_integers() {
   std::vector<SampleCase> list = samples();
   list.push_back({.name = "integers", .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt64}},
                   .attributes = over({1}, 0)});
+  list.push_back({.name = "int32", .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt32}},
+                  .attributes = over({0}, 1)});
   return list;
 }
 
@@ -133,20 +164,37 @@ std::vector<SampleCase> extremum_grad_samples() {
            .attributes = over({1}, 1)}};
 }
 
-void add(Registry& registry, const char* name, std::vector<int> versions, const char* summary, void (*gradient)(GradientContext&),
-         void (*distribute)(DistributionContext&), std::vector<SampleCase> (*cases)()) {
-  registry.add(OpDef{.id = {"", name}, .versions = std::move(versions), .summary = summary, .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer, .gradient = gradient, .normalise = normalise, .distribute = distribute, .samples = cases,
-                     .precision = PrecisionClass::kAccurate});
+// What all reductions share.
+OpDef reduction(const char* name, std::vector<int> versions, const char* summary) {
+  return OpDef{.id = {"", name}, .versions = std::move(versions), .summary = summary, .inputs = {1, 1}, .outputs = {1, 1},
+               .infer = infer, .normalise = normalise, .samples = samples, .precision = PrecisionClass::kAccurate};
+}
+
+OpDef extremum(const char* name, const char* summary) {
+  OpDef def = reduction(name, {1, 11, 12, 13, 18, 20}, summary);
+  def.gradient = extremum_gradient;
+  def.distribute = distribute_extremum;
+  def.samples = samples_and_integers;
+  return def;
 }
 
 }  // namespace
 
 void register_reduce(Registry& registry) {
-  add(registry, "ReduceSum", {1, 11, 13}, "sum over axes", sum_gradient, distribute_sum, sum_samples);
-  add(registry, "ReduceMean", {1, 11, 13, 18}, "mean over axes", mean_gradient, distribute_mean, samples);
-  add(registry, "ReduceMax", {1, 11, 12, 13, 18, 20}, "largest element over axes", extremum_gradient, distribute_extremum, samples);
-  add(registry, "ReduceMin", {1, 11, 12, 13, 18, 20}, "smallest element over axes", extremum_gradient, distribute_extremum, samples);
+  OpDef sum = reduction("ReduceSum", {1, 11, 13}, "sum over axes");
+  sum.gradient = sum_gradient;
+  sum.distribute = distribute_sum;
+  sum.samples = samples_and_integers;
+  registry.add(std::move(sum));
+
+  OpDef mean = reduction("ReduceMean", {1, 11, 13, 18}, "mean over axes");
+  mean.gradient = mean_gradient;
+  mean.distribute = distribute_mean;
+  mean.normalise = normalise_mean;
+  registry.add(std::move(mean));
+
+  registry.add(extremum("ReduceMax", "largest element over axes"));
+  registry.add(extremum("ReduceMin", "smallest element over axes"));
   registry.add(OpDef{.id = kExtremumGrad, .summary = "gradient of ReduceMax and ReduceMin from dy, x and y", .inputs = {3, 3},
                      .outputs = {1, 1}, .infer = infer_extremum_grad, .samples = extremum_grad_samples});
 }

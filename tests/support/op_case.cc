@@ -21,11 +21,12 @@ OpCase make_case(const OpDef& def, const SampleCase& sample, std::vector<MaybeTe
   for (const MaybeTensor& tensor : result.inputs) {
     const std::size_t i = values.size();
     const std::string name = "x" + std::to_string(i);
-    // Whole numbers that a sample spells out may be a shape: shape rules read those of constants.
-    const bool spelled_out = i < sample.inputs.size() && sample.inputs[i] && !sample.inputs[i]->values.empty();
+    // Shape rules read the values of constants: shapes, bounds. Such are the inputs whose values and type a sample spells out.
+    const SampleInput* given = i < sample.inputs.size() && sample.inputs[i] ? &*sample.inputs[i] : nullptr;
+    const bool spelled_out = given && !given->values.empty() && (given->dtype != DType::kFloat64 || given->exact_type);
     if (!tensor) {
       values.push_back(nullptr);
-    } else if (spelled_out && !is_floating(tensor->dtype())) {
+    } else if (spelled_out) {
       values.push_back(&result.graph.add_data(name, *tensor));
     } else {
       values.push_back(&result.graph.add_input(name, tensor->type()));
