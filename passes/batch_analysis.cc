@@ -3,6 +3,7 @@
 #include "passes/batch_analysis.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include "graph/error.h"
 #include "ops/core/distribution_context.h"
 
@@ -11,12 +12,17 @@ namespace {
 
 constexpr int kReplicas = 2;
 
-bool is_batch(const Value& value) { return value.role == Role::kInput || value.role == Role::kLabel; }
+// A number that is given with a batch is the same for all parts of it.
+bool is_batch(const Value& value) {
+  return (value.role == Role::kInput || value.role == Role::kLabel) && !value.type.shape().empty();
+}
+
+// A constant that depends on the number of rows is marked (batch_constants.h).
+bool is_marked(const Value& value) { return value.role == Role::kConstant && value.distribution != Distribution::kUnknown; }
 
 void distribute_source(Value& value) {
-  if (value.producer()) return;
-  const bool split = is_batch(value) && !value.type.shape().empty();
-  value.distribution = split ? Distribution::kBatchSplit : Distribution::kReplicated;
+  if (is_marked(value)) return;
+  value.distribution = is_batch(value) ? Distribution::kBatchSplit : Distribution::kReplicated;
 }
 
 BatchRelation relation_of(const Value& value) {
@@ -29,8 +35,9 @@ class Analysis {
   explicit Analysis(const Registry& registry) : registry_(registry) {}
 
   void start_from(Value& value) {
+    const bool depends = is_batch(value) || is_marked(value);
     distribute_source(value);
-    relations_[&value] = is_batch(value) ? relation_of(value) : BatchRelation::kFixed;
+    relations_[&value] = depends ? relation_of(value) : BatchRelation::kFixed;
   }
 
   void visit(Node& node) {
@@ -68,11 +75,17 @@ class Analysis {
 
 std::unordered_map<const Value*, BatchRelation> analyse_batch(Graph& graph, const Registry& registry) {
   Analysis analysis(registry);
+  std::unordered_set<const Value*> marked;
+  for (const Value* value : graph.value_list()) {
+    if (is_marked(*value)) marked.insert(value);
+  }
   for (Value* value : graph.value_list()) {
     if (!value->producer()) analysis.start_from(*value);
   }
   for (const auto& node : graph.nodes()) analysis.visit(*node);
-  for (Value* value : graph.value_list()) value->distribution = Distribution::kUnknown;
+  for (Value* value : graph.value_list()) {
+    if (!marked.contains(value)) value->distribution = Distribution::kUnknown;
+  }
   return analysis.take();
 }
 

@@ -10,7 +10,7 @@ namespace onward {
 enum class BatchRelation : uint8_t {
   kFixed,  // the same whatever the batch holds
   kRows,   // dimension 0 goes over the rows of the batch (or over several per sample)
-  kSum,    // a sum over rows: adding up what several parts of the batch give is right
+  kSum,    // a sum over rows, or their number: adding up what several parts of the batch give is right
   kMixed,  // made from the whole batch in another way: a mean, a product of sums
 };
 

@@ -29,8 +29,10 @@ void extrapolate(Value& two, const Value& three) {
     two.data = HostTensor::from<int64_t>(two.data.shape(), values).cast(two.type.dtype);
   } else if (two.type.is_static()) {
     const Shape shape = at_zero(two.type.shape(), three.type.shape(), two.name());
-    // Folded constants that depend on the rows in size would need new data.
-    if (!two.data.empty() && shape != two.data.shape()) differ(two.name());
+    if (!two.data.empty() && shape != two.data.shape()) {
+      if (element_count(shape) != 0) differ(two.name());
+      two.data = HostTensor(two.type.dtype, shape);
+    }
     two.type = TensorType(two.type.dtype, shape);
   }
 }

@@ -51,6 +51,12 @@ bool GlobalLoss::is_mean_over_rows(const Node& node) const {
   return node.is("ReduceMean") && relation(node.input(0)) == BatchRelation::kRows;
 }
 
+// A sum over the number of rows that the file computed: x.sum() / x.size(0).
+bool GlobalLoss::divides_by_rows(const Node& node) const {
+  const Value* divisor = node.is("Div") ? node.input(1) : nullptr;
+  return divisor && !divisor->producer() && divisor->data.count() == 1 && relation(divisor) == BatchRelation::kSum;
+}
+
 // There is one loss denominator: several means over labels must be over the same ones.
 bool GlobalLoss::shares_denominator(const Node& node) const {
   const auto ignored = [](const Node& n) { return n.attributes.has("ignore_index") ? n.attributes.get_int("ignore_index") : -1; };
@@ -67,11 +73,14 @@ const Node* GlobalLoss::obstacle(const Value& loss) const {
     open.pop_back();
     if (is_fixed(value) || !seen.try_emplace(value, true).second) continue;
     const Node* node = value->producer();
-    if (!node || relation(value) == BatchRelation::kRows) return node;
+    if (!node) continue;
+    if (relation(value) == BatchRelation::kRows) return node;
     if (const Node* found = obstacle_at(*node)) return found;
+    if (is_cross_entropy(*node)) continue;
     for (const Value* input : node->inputs()) {
-      // Rows are where the rewriting ends.
-      if (input && relation(input) != BatchRelation::kRows && !is_cross_entropy(*node)) open.push_back(input);
+      if (!input || relation(input) == BatchRelation::kRows) continue;  // where the rewriting ends
+      if (!input->producer() && relation(input) == BatchRelation::kMixed) return node;
+      open.push_back(input);
     }
   }
   return nullptr;
@@ -88,6 +97,7 @@ const Node* GlobalLoss::obstacle_at(const Node& node) const {
   }
   const bool reads_rows = std::any_of(node.inputs().begin(), node.inputs().end(),
                                       [&](const Value* v) { return v && relation(v) == BatchRelation::kRows; });
+  if (divides_by_rows(node)) return reads_rows ? &node : nullptr;
   if (reads_rows) return relation(node.output(0)) == BatchRelation::kSum ? nullptr : &node;
   if (is_sum(node)) return nullptr;
   if (is_unary_linear(node)) {
@@ -109,9 +119,11 @@ Value* GlobalLoss::term(Value& value) {
 
 Value* GlobalLoss::new_term(Value& value) {
   if (is_fixed(&value)) return share(value);
+  if (!value.producer()) return &value;  // a number of rows
   Node& node = *value.producer();
   if (is_cross_entropy(node)) return reduces_by_mean(node) ? cross_entropy_sum(node) : &value;
   if (is_mean_over_rows(node)) return mean_over_rows(node);
+  if (divides_by_rows(node)) return quotient_by_rows(node);
   const bool reads_rows = std::any_of(node.inputs().begin(), node.inputs().end(),
                                       [&](const Value* v) { return v && relation(v) == BatchRelation::kRows; });
   return reads_rows ? &value : linear(node);
@@ -134,18 +146,28 @@ Value* GlobalLoss::cross_entropy_sum(Node& node) {
 }
 
 Value* GlobalLoss::mean_over_rows(Node& node) {
-  has_means_ = true;
   const Shape shape = node.input(0)->type.shape();
   const Shape reduced = node.output(0)->type.shape();
   // Elements of one mean per sample of the batch; any number will do where there are no rows.
   const int64_t rows = std::max<int64_t>(context_.request.local_batch, 1);
   const int64_t count = std::max<int64_t>(element_count(shape) / std::max<int64_t>(element_count(reduced), 1) / rows, 1);
   Value* sum = emit({"", "ReduceSum"}, node.inputs(), &node, node.attributes);
-  Value* per_sample = count > 1 ? scalar(static_cast<double>(count), sum->type.dtype, "elements_per_sample") : nullptr;
-  if (evaluates_) return per_sample ? emit({"", "Div"}, {sum, per_sample}, &node) : sum;
+  return divide_by_global(sum, static_cast<double>(count), node);
+}
+
+Value* GlobalLoss::quotient_by_rows(Node& node) {
+  const int64_t rows = context_.request.local_batch;
+  const double count = rows > 0 ? node.input(1)->data.to_double().front() / static_cast<double>(rows) : 1;
+  return divide_by_global(term(*node.input(0)), count, node);
+}
+
+Value* GlobalLoss::divide_by_global(Value* sum, double per_sample, const Node& like) {
+  has_means_ = true;
+  Value* count = per_sample != 1 ? scalar(per_sample, sum->type.dtype, "elements_per_sample") : nullptr;
+  if (evaluates_) return count ? emit({"", "Div"}, {sum, count}, &like) : sum;
   Value* total = global_batch(sum->type.dtype);
-  if (per_sample) total = emit({"", "Mul"}, {total, per_sample}, &node);
-  return emit({"", "Div"}, {sum, total}, &node);
+  if (count) total = emit({"", "Mul"}, {total, count}, &like);
+  return emit({"", "Div"}, {sum, total}, &like);
 }
 
 // The share is itself partial: over replicas and micro-batches it adds up to one.

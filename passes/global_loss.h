@@ -25,6 +25,7 @@ class GlobalLoss {
   BatchRelation relation(const Value* value) const;
   bool is_fixed(const Value* value) const { return !value || relation(value) == BatchRelation::kFixed; }
   bool is_mean_over_rows(const Node& node) const;
+  bool divides_by_rows(const Node& node) const;
   bool shares_denominator(const Node& cross_entropy) const;
   const Node* obstacle_at(const Node& node) const;
 
@@ -33,6 +34,8 @@ class GlobalLoss {
   Value* linear(Node& node);
   Value* cross_entropy_sum(Node& node);
   Value* mean_over_rows(Node& node);
+  Value* quotient_by_rows(Node& node);
+  Value* divide_by_global(Value* sum, double per_sample, const Node& like);
   Value* share(Value& fixed);
   Value* global_batch(DType dtype);
   Value* emit(OpId op, std::vector<Value*> inputs, const Node* like, Attributes attributes = {});

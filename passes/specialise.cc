@@ -1,5 +1,6 @@
 #include "passes/specialise.h"
 
+#include "passes/batch_constants.h"
 #include "passes/bind_batch.h"
 #include "passes/empty_share.h"
 #include "passes/infer_graph.h"
@@ -21,15 +22,20 @@ void make_concrete(Graph& graph, const PassContext& context, int64_t rows) {
   remove_unused_tensors(graph);
 }
 
+// The graph of other rows shows which constants depend on the batch, and all sizes of an empty share.
 void specialise(Graph& graph, PassContext& context) {
-  if (context.request.local_batch > 0) {
-    make_concrete(graph, context, context.request.local_batch);
+  const int64_t rows = context.request.local_batch;
+  const bool empty = rows == 0;
+  if (!empty && !reads_batch_size(graph)) {
+    make_concrete(graph, context, rows);
     return;
   }
-  Graph three = graph.clone();
-  make_concrete(graph, context, 2);
-  make_concrete(three, context, 3);
-  extrapolate_to_no_rows(graph, three);
+  const int64_t own_rows = empty ? 2 : rows, other_rows = own_rows + 1;
+  Graph other = graph.clone();
+  make_concrete(graph, context, own_rows);
+  make_concrete(other, context, other_rows);
+  mark_batch_constants(graph, own_rows, other, other_rows);
+  if (empty) extrapolate_to_no_rows(graph, other);
 }
 
 }  // namespace

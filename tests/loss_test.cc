@@ -326,6 +326,41 @@ TEST(OwnLoss, AMeanOverRowsAndColumnsCountsBoth) {
                       sum_of_squares() / 4);
 }
 
+// The number of rows as PyTorch computes it: x.size(0).
+Value& number_of_rows(Graph& g, Value& x) {
+  Value& shape = node(g, "Shape", {&x}, "shape");
+  Value& rows = node(g, "Gather", {&shape, &g.add_data("zero", HostTensor::scalar<int64_t>(0))}, "rows", {{"axis", int64_t{0}}});
+  return node(g, "Cast", {&rows}, "count", {{"to", int64_t{1}}});
+}
+
+TEST(OwnLoss, ASumDividedByTheNumberOfRowsIsAMean) {
+  expect_parts_add_up(regression([](Graph& g, Value& square, Value&) -> Value& {
+                        Value& doubled = node(g, "Mul", {&number_of_rows(g, square), &constant(g, 2)}, "doubled");
+                        return node(g, "Div", {&reduce(g, "ReduceSum", square, "sum"), &doubled}, "cost");
+                      }),
+                      sum_of_squares() / 8);
+}
+
+TEST(OwnLoss, OtherUsesOfTheNumberOfRowsAreUndecidable) {
+  const auto by_inverse = [](Graph& g, Value& square, Value&) -> Value& {
+    Value& inverse = node(g, "Div", {&constant(g, 1), &number_of_rows(g, square)}, "inverse");
+    return node(g, "Mul", {&reduce(g, "ReduceSum", square, "sum"), &inverse}, "cost");
+  };
+  ModelProgram one(regression(by_inverse), options());
+  EXPECT_NEAR(outputs_of(one.program({ProgramMode::kTrain, 4}), rows(0, 4)).at("loss")[0], sum_of_squares() / 4, 1e-12);
+  ModelProgram two(regression(by_inverse), options({.replicas = 2}));
+  expect_error(ErrorKind::kModel, "found Mul -> cost", [&] { two.program({ProgramMode::kTrain, 2}); });
+}
+
+TEST(OwnLoss, NumbersGivenWithTheBatchAreTheSameForAllParts) {
+  Graph graph = regression(half_mean);
+  Value* cost = graph.find_value("cost");
+  graph.remove_output(*cost);
+  graph.add_output(node(graph, "Mul", {cost, &add_image_input(graph, "alpha", {})}, "weighted"));
+  ModelProgram two(std::move(graph), options({.replicas = 2, .keep_gradients = true}));
+  EXPECT_THAT(output_names(two.program({ProgramMode::kTrain, 2})), ElementsAre("loss", "w.grad"));
+}
+
 Graph root_of_mean() {
   return regression([](Graph& g, Value& square, Value&) -> Value& {
     Value& mean = reduce(g, "ReduceMean", square, "mean");

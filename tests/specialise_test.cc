@@ -121,6 +121,44 @@ TEST(Specialise, AnEmptyShareHasTheGraphOfNoRows) {
   EXPECT_EQ(shape_of(graph, "w"), "float32[4]");
 }
 
+// y = x + zeros(x.shape) + x.size(0)
+Graph graph_with_batch_constants() {
+  Graph graph;
+  graph.opsets[""] = 17;
+  Value& x = add_image_input(graph, "x", {Dim("N"), 4});
+  Node& shape = graph.add_node({"", "Shape"}, {&x}, {"shape"});
+  Node& zeros = graph.add_node({"", "ConstantOfShape"}, {shape.output(0)}, {"zeros"});
+  Node& rows = graph.add_node({"", "Gather"}, {shape.output(0), &graph.add_data("i", HostTensor::scalar<int64_t>(0))}, {"rows"});
+  Node& count = graph.add_node({"", "Cast"}, {rows.output(0)}, {"count"}, {{"to", int64_t{1}}});
+  Node& inverse = graph.add_node({"", "Div"}, {&graph.add_data("one", HostTensor::from<float>({1}, {1})), count.output(0)}, {"inverse"});
+  Value* sum = &x;
+  for (Value* term : {zeros.output(0), count.output(0), inverse.output(0)}) {
+    sum = graph.add_node({"", "Add"}, {sum, term}, {"sum"}).output(0);
+  }
+  graph.add_output(*sum);
+  // The divided one is a constant of the file.
+  graph.find_value("one")->role = Role::kConstant;
+  return graph;
+}
+
+TEST(Specialise, ConstantsMadeFromTheBatchSizeAreMarked) {
+  Graph graph = graph_with_batch_constants();
+  PassDriver driver({}, {.local_batch = 5});
+  driver.run(graph, specialise_pass());
+  EXPECT_EQ(graph.find_value("zeros")->distribution, Distribution::kBatchSplit);
+  EXPECT_EQ(graph.find_value("count")->distribution, Distribution::kPartial);
+  EXPECT_EQ(graph.find_value("inverse")->distribution, Distribution::kLocal);
+  EXPECT_EQ(graph.find_value("count")->data.to_double().front(), 5);
+}
+
+TEST(Specialise, AnEmptyShareHasConstantsWithoutRows) {
+  Graph graph = graph_with_batch_constants();
+  PassDriver driver({}, {.local_batch = 0});
+  driver.run(graph, specialise_pass());
+  EXPECT_EQ(shape_of(graph, "zeros"), "float32[0,4]");
+  EXPECT_EQ(graph.find_value("zeros")->data.count(), 0);
+}
+
 Graph rows_graph(int64_t rows) {
   Graph graph;
   Value& x = graph.add_input("x", {DType::kFloat32, {rows, 2, 3}});
