@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/conv/geometry.h"
+#include "ops/conv/winograd_onednn.h"
 #include "ops/core/onednn.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -157,6 +158,7 @@ void register_conv_onednn(Registry& registry) {
   registry.add(kernel(kConv, make<OnednnConvForward>));
   registry.add(kernel(kConvGradInput, make<OnednnConvGradInput>));
   registry.add(kernel(kConvGradWeight, make<OnednnConvGradWeight>));
+  add_winograd_kernels(registry);
 }
 
 }  // namespace onward

@@ -170,7 +170,10 @@ template <typename T, typename I>
     const T* from = dy + entries[e].output * channels;
     const I* at = window + entries[e].output * channels;
     const I position = static_cast<I>(entries[e].position);
-    for (int64_t c = 0; c < count; ++c) sum[c] += at[c] == position ? from[c] : T(0);
+    for (int64_t c = 0; c < count; ++c) {
+      const T value = from[c];  // read in any case: a read under a condition is not vectorised
+      sum[c] += at[c] == position ? value : T(0);
+    }
   }
   for (int64_t c = 0; c < count; ++c) dx[c] = sum[c];
 }
