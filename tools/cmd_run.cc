@@ -75,13 +75,17 @@ Inputs read_inputs(const Options& options, const Graph& graph) {
     const auto [name, file] = split_input(text, graph);
     inputs.tensors[name] = read_tensor_file(file);
   }
+  if (options.given("label")) inputs.label = read_tensor_file(options.text("label")).cast(DType::kInt64);
   for (const Value* input : graph.inputs()) {
-    if (!inputs.tensors.contains(input->name())) {
+    if (inputs.tensors.contains(input->name())) continue;
+    // The one input that is left is the label of the file's own loss.
+    if (!inputs.label.empty() && inputs.tensors.size() + 1 == graph.inputs().size()) {
+      inputs.tensors[input->name()] = inputs.label;
+    } else {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected --input {}=FILE ({}), found none", input->name(), input->type.text()));
     }
   }
-  if (options.given("label")) inputs.label = read_tensor_file(options.text("label")).cast(DType::kInt64);
   for (const Value* input : graph.inputs()) {
     const Shape& shape = inputs.tensors.at(input->name()).shape();
     if (!shape.empty()) {
@@ -237,12 +241,15 @@ int run(const Options& options) {
   const std::vector<Device> devices =
       parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
   const Model model = Model::load(options.positional().front());
-  const Inputs inputs = read_inputs(options, model.graph());
+  Inputs inputs = read_inputs(options, model.graph());
   const std::vector<int64_t> shares = read_shares(options, inputs.rows, static_cast<int64_t>(devices.size()));
   ModelProgram program(model, make_program_options(options, task, inputs, static_cast<int>(devices.size())));
   const Graph graph = program.program({task.mode(), *std::max_element(shares.begin(), shares.end())});
   for (const std::string& warning : program.warnings()) warn(warning);
-  const LossInfo loss = task.loss ? program.loss().value_or(LossInfo{}) : LossInfo{};
+  const LossInfo loss = task.gradients() ? program.loss().value_or(LossInfo{}) : LossInfo{};
+  if (inputs.label.empty() && inputs.tensors.contains(loss.label)) {
+    inputs.label = inputs.tensors.at(loss.label).cast(DType::kInt64);
+  }
   if (!loss.label.empty() && inputs.label.empty())
     throw Error(ErrorKind::kUsage, "expected --label FILE with --loss, found none");
 
