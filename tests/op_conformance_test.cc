@@ -199,7 +199,10 @@ TEST_P(OpGradient, MatchesFiniteDifferences) {
 // Returns whether the kernel takes the sample.
 bool check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& kernel, DType dtype) {
   const OpCase made = make_case(def, sample, dtype);
-  const KernelSpec spec = kernel_spec(*made.node);
+  KernelSpec spec = kernel_spec(*made.node);
+  // Algorithms that change rounding beyond the order of additions ask for the permission, and get a wider tolerance.
+  const bool changes_rounding = kernel.accepts && !kernel.accepts(spec);
+  spec.winograd = true;
   const bool fits = kernel.dtype == DType::kUndefined || kernel.dtype == kernel_dtype(spec);
   if (!fits || (kernel.accepts && !kernel.accepts(spec))) return false;
   SCOPED_TRACE(dtype_name(dtype) + ", " + kernel.make(spec)->describe() + ", priority " + std::to_string(kernel.priority));
@@ -213,7 +216,7 @@ bool check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& k
       SCOPED_TRACE(std::to_string(threads) + " threads");
       const KernelRun run{.threads = threads, .same = layout};
       const auto first = run_kernel(kernel, spec, made.inputs, run);
-      expect_close(first, expected, tolerance(dtype));
+      expect_close(first, expected, tolerance(dtype) * (changes_rounding ? 20 : 1));
       expect_same_bits(run_kernel(kernel, spec, made.inputs, run), first);
       KernelRun zeros = run;
       zeros.garbage = 0;
