@@ -15,13 +15,12 @@ std::string describe(const Graph& graph, const Node& node, const KernelSpec& spe
                      domain.empty() ? "ai.onnx" : domain, opset_of(graph, domain));
 }
 
-void check(Graph& graph, PassContext& context) {
-  const Backend backend = context.options.backend;
+void check(const Graph& graph, const Registry& registry, Backend backend) {
   std::string lines;
   int count = 0;
   for (const auto& node : graph.nodes()) {
     const KernelSpec spec = kernel_spec(*node);
-    if (context.registry.kernel(spec, backend)) continue;
+    if (registry.kernel(spec, backend)) continue;
     lines += describe(graph, *node, spec);
     ++count;
   }
@@ -33,6 +32,16 @@ void check(Graph& graph, PassContext& context) {
 
 }  // namespace
 
-Pass check_kernels_pass() { return {.name = "check-kernels", .run = check}; }
+Pass check_kernels_pass() {
+  return {.name = "check-kernels",
+          .run = [](Graph& graph, PassContext& context) { check(graph, context.registry, context.options.backend); },
+          .requires_ = {"static"}};
+}
+
+Pass supported_types_pass() {
+  return {.name = "supported-types",
+          .run = [](Graph& graph, PassContext& context) { check(graph, context.registry, Backend::kCpu); },
+          .requires_ = {"static"}};
+}
 
 }  // namespace onward

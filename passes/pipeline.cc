@@ -63,6 +63,7 @@ std::vector<Pass> pass_pipeline(const ProgramOptions& options, const ProgramRequ
   PassList passes;
   passes.add(dropout_pass())
       .add(specialise_pass())
+      .add(supported_types_pass())
       .add(training_form_pass())
       .add_if(has_loss, loss_pass)
       .add(prune_pass())

@@ -57,6 +57,19 @@ TEST(Roles, IntegersAndConstantNodesAreConstants) {
   EXPECT_TRUE(graph.values_with_role(Role::kParameter).empty());
 }
 
+TEST(Roles, BoundsAndRatiosAreConstants) {
+  Graph graph;
+  graph.opsets[""] = 17;
+  Value& x = add_image_input(graph, "x", {Dim("N"), 4});
+  Node& clip = graph.add_node({"", "Clip"}, {&x, &graph.add_data("min", HostTensor::scalar(0.0f)), &graph.add_data("max", HostTensor::scalar(6.0f))}, {"c"});
+  Node& dropout = graph.add_node({"", "Dropout"}, {clip.output(0), &graph.add_data("ratio", HostTensor::scalar(0.5f))}, {"d"});
+  graph.add_output(*graph.add_node({"", "Mul"}, {dropout.output(0), &graph.add_data("w", floats({4}, 1))}, {"y"}).output(0));
+  ModelProgram program(std::move(graph), {.loss = LossKind::kNone});
+  EXPECT_THAT(program.parameters(), ElementsAre("w"));
+  EXPECT_THAT(program.warnings(), testing::IsEmpty());
+  EXPECT_EQ(ops_of(program.program({ProgramMode::kTrain, 2})), "Clip onward::DropoutTrain Mul");
+}
+
 TEST(Roles, ConstantNodesInTheirShortForms) {
   Graph graph;
   graph.opsets[""] = 15;

@@ -49,7 +49,8 @@ std::vector<SampleCase> grad_samples() {
 void register_clip(Registry& registry) {
   registry.add(OpDef{.id = {"", "Clip"}, .versions = {1, 6, 11, 12, 13}, .summary = "x limited to [min, max]",
                      .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient,
-                     .normalise = normalise, .samples = samples, .in_place = {{0, 0}}});
+                     .normalise = normalise, .samples = samples, .in_place = {{0, 0}},
+                     .no_gradient_inputs = {1, 2}});
   registry.add(OpDef{.id = kClipGrad, .summary = "gradient of Clip from dy and x", .inputs = {2, 2}, .outputs = {1, 1},
                      .infer = infer, .samples = grad_samples, .in_place = {{0, 0}, {1, 0}}});
 }

@@ -91,7 +91,8 @@ struct OpDef {
   std::vector<InPlacePair> (*in_place_of)(const Node&) = nullptr;
   std::vector<ViewPair> views;
   std::vector<StatePair> states;
-  // Inputs that never receive a gradient although they are floating: running statistics, masks.
+  // Inputs that never receive a gradient although they are floating: running statistics, masks; also those of the file's form
+  // that the normal form has as attributes: bounds, ratios.
   std::vector<int> no_gradient_inputs;
   bool communicates = false;  // runs a collective: on the communication stream, in one total order
   bool constant_folds = true;  // may run at load time when all inputs are constants

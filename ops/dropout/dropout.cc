@@ -70,7 +70,8 @@ std::vector<SampleCase> train_samples() {
 void register_dropout(Registry& registry) {
   registry.add(OpDef{.id = {"", "Dropout"}, .versions = {1, 6, 7, 10, 12, 13, 22}, .summary = "nothing; random zeros in training",
                      .inputs = {1, 1}, .outputs = {1, 2}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .distribute = distribute, .samples = samples, .in_place = {{0, 0}}});
+                     .distribute = distribute, .samples = samples, .in_place = {{0, 0}},
+                     .no_gradient_inputs = {1, 2}});
   registry.add(OpDef{.id = {kOnwardDomain, "DropoutTrain"}, .summary = "random zeros keyed by seed, site, step and row of the batch",
                      .inputs = {2, 3}, .outputs = {1, 2}, .infer = infer_train, .gradient = train_gradient,
                      .distribute = distribute_train, .samples = train_samples, .in_place = {{0, 0}}, .constant_folds = false});
