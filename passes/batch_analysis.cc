@@ -1,9 +1,10 @@
-// The rules of the ops say how values are spread over replicas, so they are asked for two replicas. What they forbid there is
-// what one part of the batch cannot compute alone, and so is whatever reads it.
+// The rules of the ops say how values are spread over replicas, so they are asked for two replicas. What they forbid
+// there is what one part of the batch cannot compute alone, and so is whatever reads it.
 #include "passes/batch_analysis.h"
 
 #include <algorithm>
 #include <unordered_set>
+
 #include "graph/error.h"
 #include "ops/core/distribution_context.h"
 
@@ -18,7 +19,9 @@ bool is_batch(const Value& value) {
 }
 
 // A constant that depends on the number of rows is marked (batch_constants.h).
-bool is_marked(const Value& value) { return value.role == Role::kConstant && value.distribution != Distribution::kUnknown; }
+bool is_marked(const Value& value) {
+  return value.role == Role::kConstant && value.distribution != Distribution::kUnknown;
+}
 
 void distribute_source(Value& value) {
   if (is_marked(value)) return;
@@ -62,7 +65,8 @@ class Analysis {
     }
   }
 
-  template <typename Predicate> bool any_input(const Node& node, Predicate predicate) const {
+  template <typename Predicate>
+  bool any_input(const Node& node, Predicate predicate) const {
     return std::any_of(node.inputs().begin(), node.inputs().end(),
                        [&](const Value* value) { return value && predicate(relations_.at(value)); });
   }

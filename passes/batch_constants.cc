@@ -25,7 +25,8 @@ bool is_number(const Value& value) {
 // One row a sample (or several), whichever sample it is.
 bool has_equal_rows(const HostTensor& tensor, int64_t rows, const HostTensor& other, int64_t other_rows) {
   const Shape shape = tensor.shape(), other_shape = other.shape();
-  const bool grows = !shape.empty() && shape.size() == other_shape.size() && shape[0] * other_rows == other_shape[0] * rows;
+  const bool grows =
+      !shape.empty() && shape.size() == other_shape.size() && shape[0] * other_rows == other_shape[0] * rows;
   if (!grows || !std::equal(shape.begin() + 1, shape.end(), other_shape.begin() + 1)) return false;
   const std::vector<double> values = tensor.to_double();
   const std::size_t row = values.size() / static_cast<std::size_t>(std::max<int64_t>(shape[0], 1));

@@ -30,8 +30,9 @@ class BatchBinder {
     for (const Value* input : inputs_) names.insert(input->name());
     for (const auto& [name, shape] : options_.input_shapes) {
       if (!names.contains(name)) {
-        throw Error(ErrorKind::kUsage, fmt::format("expected the name of an input of the model, found '{}'; the inputs are: {}",
-                                                   name, fmt::join(names, ", ")));
+        throw Error(ErrorKind::kUsage,
+                    fmt::format("expected the name of an input of the model, found '{}'; the inputs are: {}", name,
+                                fmt::join(names, ", ")));
       }
     }
   }
@@ -60,9 +61,10 @@ class BatchBinder {
     const auto exact = options_.input_shapes.find(input.name());
     if (exact != options_.input_shapes.end()) return bind_exactly(input, exact->second);
     if (!input.type.dims) {
-      throw Error(ErrorKind::kModel, fmt::format("expected the input '{}' to have a known number of dimensions, found {}; "
-                                                 "give its shape",
-                                                 input.name(), input.type.text()));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected the input '{}' to have a known number of dimensions, found {}; "
+                              "give its shape",
+                              input.name(), input.type.text()));
     }
     const TensorType declared = input.type;
     for (std::size_t axis = 0; axis < declared.dims->size(); ++axis) {
@@ -87,18 +89,18 @@ class BatchBinder {
     const auto given = options_.dimensions.find(dim.name);
     if (given != options_.dimensions.end()) return given->second;
     if (batch_names_.contains(dim.name)) return rows_;
-    throw Error(ErrorKind::kModel, fmt::format("expected a number for dimension {} of the input '{}', found {}; give the size "
-                                               "of '{}'",
-                                               axis, input.name(), declared.text(),
-                                               dim.name.empty() ? input.name() : dim.name));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected a number for dimension {} of the input '{}', found {}; give the size "
+                            "of '{}'",
+                            axis, input.name(), declared.text(), dim.name.empty() ? input.name() : dim.name));
   }
 
   const ProgramOptions& options_;
   int64_t rows_;
   std::vector<Value*> inputs_;
   std::set<std::string> batch_names_;
-  bool any_open_ = false;      // some input leaves its dimension 0 open
-  int64_t fixed_rows_ = 0;      // what all of them fix it at
+  bool any_open_ = false;   // some input leaves its dimension 0 open
+  int64_t fixed_rows_ = 0;  // what all of them fix it at
 };
 
 }  // namespace

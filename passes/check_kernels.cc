@@ -25,8 +25,8 @@ void check(const Graph& graph, const Registry& registry, Backend backend) {
     ++count;
   }
   if (count > 0) {
-    throw Error(ErrorKind::kModel, fmt::format("expected a {} kernel for every node, found none for {}:{}", backend_name(backend),
-                                               count, lines));
+    throw Error(ErrorKind::kModel, fmt::format("expected a {} kernel for every node, found none for {}:{}",
+                                               backend_name(backend), count, lines));
   }
 }
 

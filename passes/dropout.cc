@@ -36,13 +36,15 @@ class DropoutForms {
     double ratio = node.attributes.get_double("ratio", 0.5);
     if (const Value* value = node.input(1)) {
       if (value->data.empty()) {
-        throw Error(ErrorKind::kModel, fmt::format("expected the ratio of {} to be a constant, found the computed value '{}'",
-                                                   node.text(), value->name()));
+        throw Error(ErrorKind::kModel,
+                    fmt::format("expected the ratio of {} to be a constant, found the computed value '{}'", node.text(),
+                                value->name()));
       }
       ratio = value->data.to_double().at(0);
     }
     if (ratio >= 0 && ratio < 1) return ratio;
-    throw Error(ErrorKind::kModel, fmt::format("expected a dropout ratio in [0, 1), found {} in {}", ratio, node.text()));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected a dropout ratio in [0, 1), found {} in {}", ratio, node.text()));
   }
 
   bool trains(const Node& node) const {
@@ -61,8 +63,9 @@ class DropoutForms {
 
   void to_training(Node& node, double ratio, int64_t site) {
     if (mask_is_read(node)) {
-      throw Error(ErrorKind::kModel, fmt::format("expected that nothing reads the mask of {} in training, found a reader of '{}'",
-                                                 node.text(), node.output(1)->name()));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected that nothing reads the mask of {} in training, found a reader of '{}'",
+                              node.text(), node.output(1)->name()));
     }
     graph_.drop_outputs_from(node, 1);
     graph_.set_op(node, {kOnwardDomain, "DropoutTrain"});

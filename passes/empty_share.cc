@@ -8,14 +8,16 @@ namespace onward {
 namespace {
 
 [[noreturn]] void differ(const std::string& what) {
-  throw Error(ErrorKind::kModel, fmt::format("expected the graphs of 2 and 3 rows to correspond, so that a replica without samples "
-                                             "has one too, found a difference in {}; give every replica a sample",
-                                             what));
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected the graphs of 2 and 3 rows to correspond, so that a replica without samples "
+                          "has one too, found a difference in {}; give every replica a sample",
+                          what));
 }
 
 int64_t at_zero(int64_t two, int64_t three) { return two - 2 * (three - two); }
 
-std::vector<int64_t> at_zero(const std::vector<int64_t>& two, const std::vector<int64_t>& three, const std::string& what) {
+std::vector<int64_t> at_zero(const std::vector<int64_t>& two, const std::vector<int64_t>& three,
+                             const std::string& what) {
   if (two.size() != three.size()) differ(what);
   std::vector<int64_t> zero;
   for (std::size_t i = 0; i < two.size(); ++i) zero.push_back(at_zero(two[i], three[i]));
@@ -42,7 +44,8 @@ void extrapolate(Node& two, const Node& three) {
   Attributes zero = two.attributes;
   for (const auto& [name, value] : three.attributes) {
     if (!two.attributes.has(name)) differ(two.text());
-    if (const auto* number = std::get_if<int64_t>(&value)) zero.set(name, at_zero(two.attributes.get_int(name), *number));
+    if (const auto* number = std::get_if<int64_t>(&value))
+      zero.set(name, at_zero(two.attributes.get_int(name), *number));
     if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
       zero.set(name, at_zero(two.attributes.get_ints(name), *list, two.text()));
     }

@@ -70,16 +70,18 @@ Scores find_scores(const Graph& graph, const PassContext& context) {
   const std::vector<Scores> list = candidates(graph, context);
   if (list.size() == 1) return list.front();
   if (list.empty()) {
-    throw Error(ErrorKind::kModel,
-                fmt::format("expected an output with scores for at least 2 classes, [{}, classes], to attach cross entropy to, "
-                            "found the outputs:{}",
-                            context.request.local_batch, list_outputs(graph)));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("expected an output with scores for at least 2 classes, [{}, classes], to attach cross entropy to, "
+                    "found the outputs:{}",
+                    context.request.local_batch, list_outputs(graph)));
   }
   std::vector<std::string> names;
   for (const Scores& scores : list) names.push_back("'" + scores.output + "'");
-  throw Error(ErrorKind::kModel, fmt::format("expected one output with scores per class to attach cross entropy to, found {}: "
-                                             "{}; name the one that is meant, or remove the others from the model",
-                                             names.size(), fmt::join(names, ", ")));
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected one output with scores per class to attach cross entropy to, found {}: "
+                          "{}; name the one that is meant, or remove the others from the model",
+                          names.size(), fmt::join(names, ", ")));
 }
 
 Value* find_only_scores(const Graph& graph, const PassContext& context) {

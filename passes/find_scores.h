@@ -12,8 +12,8 @@ struct Scores {
   std::string behind;      // "Softmax" or "LogSoftmax" if that node lies between the two, else empty
 };
 
-// The one output with scores for at least two classes; the scores before a Softmax or LogSoftmax at its end. Error(kModel)
-// listing the outputs if none or several qualify; options.scores names the one that is meant.
+// The one output with scores for at least two classes; the scores before a Softmax or LogSoftmax at its end.
+// Error(kModel) listing the outputs if none or several qualify; options.scores names the one that is meant.
 Scores find_scores(const Graph& graph, const PassContext& context);
 
 // nullptr if no output qualifies or several do.

@@ -18,13 +18,15 @@ bool one_of(const Node& node, std::initializer_list<const char*> names) {
 
 // Linear in input 0, the only one that may hang on the batch.
 bool is_unary_linear(const Node& node) {
-  return one_of(node, {"Identity", "Cast", "Neg", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "ReduceSum",
-                       "ReduceMean", "Slice", "Gather"});
+  return one_of(node, {"Identity", "Cast", "Neg", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
+                       "ReduceSum", "ReduceMean", "Slice", "Gather"});
 }
 
 bool is_sum(const Node& node) { return one_of(node, {"Add", "Sub", "Sum"}); }
 
-bool reduces_by_mean(const Node& cross_entropy) { return cross_entropy.attributes.get_string("reduction", "mean") == "mean"; }
+bool reduces_by_mean(const Node& cross_entropy) {
+  return cross_entropy.attributes.get_string("reduction", "mean") == "mean";
+}
 
 }  // namespace
 
@@ -59,7 +61,9 @@ bool GlobalLoss::divides_by_rows(const Node& node) const {
 
 // There is one loss denominator: several means over labels must be over the same ones.
 bool GlobalLoss::shares_denominator(const Node& node) const {
-  const auto ignored = [](const Node& n) { return n.attributes.has("ignore_index") ? n.attributes.get_int("ignore_index") : -1; };
+  const auto ignored = [](const Node& n) {
+    return n.attributes.has("ignore_index") ? n.attributes.get_int("ignore_index") : -1;
+  };
   return node.input(1) == first_cross_entropy_->input(1) && node.input(2) == first_cross_entropy_->input(2) &&
          node.attributes.has("ignore_index") == first_cross_entropy_->attributes.has("ignore_index") &&
          ignored(node) == ignored(*first_cross_entropy_);
@@ -101,7 +105,8 @@ const Node* GlobalLoss::obstacle_at(const Node& node) const {
   if (reads_rows) return relation(node.output(0)) == BatchRelation::kSum ? nullptr : &node;
   if (is_sum(node)) return nullptr;
   if (is_unary_linear(node)) {
-    const bool others_fixed = std::all_of(node.inputs().begin() + 1, node.inputs().end(), [&](Value* v) { return is_fixed(v); });
+    const bool others_fixed =
+        std::all_of(node.inputs().begin() + 1, node.inputs().end(), [&](Value* v) { return is_fixed(v); });
     return others_fixed && is_floating(node.output(0)->type.dtype) ? nullptr : &node;
   }
   if (node.is("Mul")) return is_fixed(node.input(0)) || is_fixed(node.input(1)) ? nullptr : &node;
@@ -132,7 +137,8 @@ Value* GlobalLoss::new_term(Value& value) {
 // Sums take the terms of all operands; products and quotients keep their fixed factor as it is.
 Value* GlobalLoss::linear(Node& node) {
   std::vector<Value*> inputs;
-  for (Value* input : node.inputs()) inputs.push_back(input && (is_sum(node) || !is_fixed(input)) ? term(*input) : input);
+  for (Value* input : node.inputs())
+    inputs.push_back(input && (is_sum(node) || !is_fixed(input)) ? term(*input) : input);
   return emit(node.op(), std::move(inputs), &node, node.attributes);
 }
 
@@ -150,7 +156,8 @@ Value* GlobalLoss::mean_over_rows(Node& node) {
   const Shape reduced = node.output(0)->type.shape();
   // Elements of one mean per sample of the batch; any number will do where there are no rows.
   const int64_t rows = std::max<int64_t>(context_.request.local_batch, 1);
-  const int64_t count = std::max<int64_t>(element_count(shape) / std::max<int64_t>(element_count(reduced), 1) / rows, 1);
+  const int64_t count =
+      std::max<int64_t>(element_count(shape) / std::max<int64_t>(element_count(reduced), 1) / rows, 1);
   Value* sum = emit({"", "ReduceSum"}, node.inputs(), &node, node.attributes);
   return divide_by_global(sum, static_cast<double>(count), node);
 }
@@ -192,7 +199,8 @@ Value* GlobalLoss::global_batch(DType dtype) {
 Value* GlobalLoss::emit(OpId op, std::vector<Value*> inputs, const Node* like, Attributes attributes) {
   const std::string base = like && like->output(0) ? like->output(0)->name() : "loss";
   const std::string origin = like ? fmt::format("global form of {}", like->text()) : "global form of the loss";
-  return emit_node(graph_, context_.registry, {std::move(op), std::move(inputs), {base + ".global"}, std::move(attributes), origin})
+  return emit_node(graph_, context_.registry,
+                   {std::move(op), std::move(inputs), {base + ".global"}, std::move(attributes), origin})
       .output(0);
 }
 

@@ -6,10 +6,10 @@
 
 namespace onward {
 
-// Rewrites a loss of the file, which it computes from its own rows, as the replica's term of the loss of the global batch: the
-// sum of the terms over replicas and micro-batches is the loss. Means over the batch become sums divided by a scalar of the
-// global batch; sums stay; what does not depend on the batch is weighted by the replica's share of the samples. For evaluation
-// the division is left out: the terms are sums over rows, which the host adds up and divides.
+// Rewrites a loss of the file, which it computes from its own rows, as the replica's term of the loss of the global
+// batch: the sum of the terms over replicas and micro-batches is the loss. Means over the batch become sums divided by
+// a scalar of the global batch; sums stay; what does not depend on the batch is weighted by the replica's share of the
+// samples. For evaluation the division is left out: the terms are sums over rows, which the host adds up and divides.
 class GlobalLoss {
  public:
   GlobalLoss(Graph& graph, PassContext& context);

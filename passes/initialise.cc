@@ -37,7 +37,8 @@ class Initialiser {
     return shape.empty() ? 0 : element_count({shape.begin() + 1, shape.end()});
   }
 
-  // The stored weight behind an input, looking through Transpose; `transposed` says whether its last two axes change places.
+  // The stored weight behind an input, looking through Transpose; `transposed` says whether its last two axes change
+  // places.
   static Value* stored(Value* value, bool& transposed) {
     transposed = false;
     while (value && value->producer() && value->producer()->is("Transpose")) {
@@ -98,7 +99,8 @@ class Initialiser {
     generate(value, [number](const RandomStream&, uint64_t) { return number; });
   }
 
-  template <typename Number> void generate(Value* value, Number number) {
+  template <typename Number>
+  void generate(Value* value, Number number) {
     if (!value || (value->role != Role::kParameter && value->role != Role::kState)) return;
     HostTensor data(DType::kFloat64, value->data.shape());
     double* elements = data.edit_values<double>().data();

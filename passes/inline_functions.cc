@@ -1,5 +1,5 @@
-// A call of a function of the file becomes the function's body, before anything else looks at the graph: every later pass,
-// the backward pass above all, sees only ops with a record. Values and nodes of the body are named CALL/NAME.
+// A call of a function of the file becomes the function's body, before anything else looks at the graph: every later
+// pass, the backward pass above all, sees only ops with a record. Values and nodes of the body are named CALL/NAME.
 #include "passes/inline_functions.h"
 
 #include <fmt/format.h>
@@ -40,17 +40,18 @@ class Inliner {
     if (std::find(stack_.begin(), stack_.end(), call.op()) == stack_.end()) return;
     std::string chain;
     for (const OpId& op : stack_) chain += to_string(op) + " -> ";
-    throw Error(ErrorKind::kModel, fmt::format("expected functions that do not call themselves, found {}{} in {}", chain,
-                                               to_string(call.op()), call.text()));
+    throw Error(ErrorKind::kModel, fmt::format("expected functions that do not call themselves, found {}{} in {}",
+                                               chain, to_string(call.op()), call.text()));
   }
 
   void check_arity(const Node& call, const Model::Function& function) const {
     const Graph& body = function.graph;
     if (call.inputs().size() > body.inputs().size() || call.outputs().size() > body.outputs().size()) {
-      throw Error(ErrorKind::kModel,
-                  fmt::format("expected at most {} inputs and {} outputs, as the function {} declares, found {} and {} in {}",
-                              body.inputs().size(), body.outputs().size(), to_string(call.op()), call.inputs().size(),
-                              call.outputs().size(), call.text()));
+      throw Error(
+          ErrorKind::kModel,
+          fmt::format("expected at most {} inputs and {} outputs, as the function {} declares, found {} and {} in {}",
+                      body.inputs().size(), body.outputs().size(), to_string(call.op()), call.inputs().size(),
+                      call.outputs().size(), call.text()));
     }
   }
 
@@ -87,7 +88,8 @@ class Inliner {
       for (const Value* input : node->inputs()) inputs.push_back(map.at(input));
       std::vector<std::string> names;
       for (const Value* output : node->outputs()) names.push_back(output ? prefix + output->name() : "");
-      Node& copy = graph_.add_node(node->op(), std::move(inputs), names, resolve(node->attributes, call, function), &call);
+      Node& copy =
+          graph_.add_node(node->op(), std::move(inputs), names, resolve(node->attributes, call, function), &call);
       copy.name = node->name.empty() ? "" : prefix + node->name;
       copy.origin = node->name.empty() ? "body of " + call.text() : "";
       for (std::size_t i = 0; i < node->outputs().size(); ++i) map[node->outputs()[i]] = copy.output(i);
@@ -107,8 +109,8 @@ class Inliner {
       if (!old) continue;
       Value* result = map.at(body.outputs()[i]);
       if (!result) {
-        throw Error(ErrorKind::kModel, fmt::format("expected the input that output {} of {} passes through, found none", i,
-                                                   call.text()));
+        throw Error(ErrorKind::kModel,
+                    fmt::format("expected the input that output {} of {} passes through, found none", i, call.text()));
       }
       // An input that the function passes through, or a value that it returns twice, keeps its own name.
       if (free.erase(result) == 0) {

@@ -1,6 +1,6 @@
-// The loss of training: the scalar that the file brings along, or cross entropy on the scores that it ends in. Either way the
-// program computes its own rows' term of the loss of the global batch (global_loss.h), so that gradients and metrics are plain
-// sums over replicas and micro-batches.
+// The loss of training: the scalar that the file brings along, or cross entropy on the scores that it ends in. Either
+// way the program computes its own rows' term of the loss of the global batch (global_loss.h), so that gradients and
+// metrics are plain sums over replicas and micro-batches.
 #include "passes/loss.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,10 @@ std::vector<const Node*> ancestors(const Value& value) {
 class LossPass {
  public:
   LossPass(Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), options_(context.options), evaluates_(context.request.mode == ProgramMode::kEvaluate) {}
+      : graph_(graph),
+        context_(context),
+        options_(context.options),
+        evaluates_(context.request.mode == ProgramMode::kEvaluate) {}
 
   void run() {
     if (!options_.gradient_of.empty()) {
@@ -81,26 +84,31 @@ class LossPass {
     if (named != scalars.end()) return *named;
     std::vector<std::string> names;
     for (const Value* value : scalars) names.push_back("'" + value->name() + "'");
-    throw Error(ErrorKind::kModel, fmt::format("expected one scalar output to take as the loss, or one named 'loss', found {}: {}; "
-                                               "rename one, remove the others, or use --loss cross_entropy",
-                                               names.size(), fmt::join(names, ", ")));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected one scalar output to take as the loss, or one named 'loss', found {}: {}; "
+                            "rename one, remove the others, or use --loss cross_entropy",
+                            names.size(), fmt::join(names, ", ")));
   }
 
   Value& named_output(const std::string& name) const {
     Value* value = graph_.find_value(name);
-    if (value && graph_.is_output(*value) && is_floating(value->type.dtype) && element_count(value->type.shape()) == 1) {
+    if (value && graph_.is_output(*value) && is_floating(value->type.dtype) &&
+        element_count(value->type.shape()) == 1) {
       return *value;
     }
     std::vector<std::string> found;
-    for (const Value* output : graph_.outputs()) found.push_back(fmt::format("'{}' ({})", output->name(), output->type.text()));
-    throw Error(ErrorKind::kUsage, fmt::format("expected a scalar output to differentiate, found '{}'; the outputs are: {}", name,
-                                               fmt::join(found, ", ")));
+    for (const Value* output : graph_.outputs())
+      found.push_back(fmt::format("'{}' ({})", output->name(), output->type.text()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a scalar output to differentiate, found '{}'; the outputs are: {}", name,
+                            fmt::join(found, ", ")));
   }
 
   // One part of the batch cannot be computed apart from the others where there is more than one.
   bool is_divided() const {
     return options_.replicas > 1 || context_.request.mode == ProgramMode::kAccumulateFirst ||
-           context_.request.mode == ProgramMode::kAccumulateNext || context_.request.mode == ProgramMode::kTrainAccumulated;
+           context_.request.mode == ProgramMode::kAccumulateNext ||
+           context_.request.mode == ProgramMode::kTrainAccumulated;
   }
 
   void use_output(Value& file_loss, const std::string& name) {
@@ -109,11 +117,13 @@ class LossPass {
     GlobalLoss global(graph_, context_);
     const Node* obstacle = global.obstacle(file_loss);
     if (obstacle && is_divided()) {
-      throw Error(ErrorKind::kModel,
-                  fmt::format("expected the loss '{}' to be a mean or a sum over the samples, which replicas and micro-batches can "
-                              "add up, found {}, where that cannot be decided; train on one replica without accumulation, or "
-                              "change the model",
-                              file_loss.name(), obstacle->text()));
+      throw Error(
+          ErrorKind::kModel,
+          fmt::format(
+              "expected the loss '{}' to be a mean or a sum over the samples, which replicas and micro-batches can "
+              "add up, found {}, where that cannot be decided; train on one replica without accumulation, or "
+              "change the model",
+              file_loss.name(), obstacle->text()));
     }
     Value* loss = obstacle ? &undivided(file_loss) : &global.rewrite(file_loss);
     if (info_.denominator == LossDenominator::kSamples && !obstacle && !global.has_means()) {
@@ -169,7 +179,8 @@ class LossPass {
     for (const Node* node : ancestors(file_loss)) read.insert(node->inputs().begin(), node->inputs().end());
     std::vector<Value*> integers;
     for (Value* input : graph_.inputs()) {
-      if (input->role == Role::kInput && is_integer(input->type.dtype) && input->type.shape().size() == 1 && read.contains(input)) {
+      if (input->role == Role::kInput && is_integer(input->type.dtype) && input->type.shape().size() == 1 &&
+          read.contains(input)) {
         integers.push_back(input);
       }
     }
@@ -198,14 +209,17 @@ class LossPass {
   void attach_cross_entropy() {
     const Scores found = find_scores(graph_, context_);
     Value& scores = two_dimensional(*found.value);
-    const std::string before = found.behind.empty() ? "" : fmt::format(", before the {} that ends in '{}'", found.behind, found.output);
+    const std::string before =
+        found.behind.empty() ? "" : fmt::format(", before the {} that ends in '{}'", found.behind, found.output);
     const Shape shape = scores.type.shape();
-    context_.facts.push_back(fmt::format("loss: cross entropy on '{}', {} classes{}", found.value->name(), shape[1], before));
+    context_.facts.push_back(
+        fmt::format("loss: cross entropy on '{}', {} classes{}", found.value->name(), shape[1], before));
     Value& label = graph_.add_input(kLabelInput, TensorType(DType::kInt64, Shape{shape[0]}), Role::kLabel);
     info_.value = kLossOutput;
     info_.label = label.name();
     info_.classes = shape[1];
-    Value* loss = &emit({"", "SoftmaxCrossEntropyLoss"}, {&scores, &label}, "loss.sum", {{"reduction", std::string("sum")}});
+    Value* loss =
+        &emit({"", "SoftmaxCrossEntropyLoss"}, {&scores, &label}, "loss.sum", {{"reduction", std::string("sum")}});
     if (!evaluates_) {
       loss = &emit({"", "Div"}, {loss, &scalar_input(graph_, kLossDenominator, loss->type.dtype)}, "loss.mean");
     }
@@ -225,8 +239,9 @@ class LossPass {
     info_.scores = scores.name();
     Attributes attributes;
     if (info_.ignore_index) attributes.set("ignore_index", *info_.ignore_index);
-    Node& counts = emit_node(graph_, context_.registry,
-                             {{kOnwardDomain, "CorrectCounts"}, {&scores, &labels}, {"counts.top1", "counts.top5"}, attributes, "metrics"});
+    Node& counts = emit_node(
+        graph_, context_.registry,
+        {{kOnwardDomain, "CorrectCounts"}, {&scores, &labels}, {"counts.top1", "counts.top5"}, attributes, "metrics"});
     graph_.add_output(*counts.output(0));
     graph_.add_output(*counts.output(1));
     give_name(*counts.output(0), kCorrectTop1Output);
@@ -243,16 +258,19 @@ class LossPass {
     Value* holder = graph_.find_value(name);
     if (holder == &value) return;
     if (holder && graph_.is_output(*holder) && std::find(dropped_.begin(), dropped_.end(), holder) == dropped_.end()) {
-      throw Error(ErrorKind::kModel, fmt::format("expected no output named '{}' in the file, because the program adds one, found "
-                                                 "one of type {}; rename it",
-                                                 name, holder->type.text()));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected no output named '{}' in the file, because the program adds one, found "
+                              "one of type {}; rename it",
+                              name, holder->type.text()));
     }
     if (holder) graph_.rename(*holder, name + ".file");
     graph_.rename(value, name);
   }
 
   Value& emit(OpId op, std::vector<Value*> inputs, const std::string& name, Attributes attributes = {}) {
-    return *emit_node(graph_, context_.registry, {std::move(op), std::move(inputs), {name}, std::move(attributes), "loss"}).output(0);
+    return *emit_node(graph_, context_.registry,
+                      {std::move(op), std::move(inputs), {name}, std::move(attributes), "loss"})
+                .output(0);
   }
 
   Graph& graph_;

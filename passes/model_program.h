@@ -11,14 +11,16 @@
 
 namespace onward {
 
-// The programs of one model: the passes behind the port that the trainer takes graphs from. The work that does not depend on a
-// request is done once, in the constructor; tensors are shared by all programs. May be called from several threads.
+// The programs of one model: the passes behind the port that the trainer takes graphs from. The work that does not
+// depend on a request is done once, in the constructor; tensors are shared by all programs. May be called from several
+// threads.
 class ModelProgram final : public ProgramSource {
  public:
   // Errors of the preparation: Error(kModel).
-  ModelProgram(const Model& model, ProgramOptions options, const Registry& registry = onward::registry(), RunnerHooks hooks = {});
-  ModelProgram(Graph graph, ProgramOptions options, const Registry& registry = onward::registry(), RunnerHooks hooks = {},
-               FunctionLookup functions = {});
+  ModelProgram(const Model& model, ProgramOptions options, const Registry& registry = onward::registry(),
+               RunnerHooks hooks = {});
+  ModelProgram(Graph graph, ProgramOptions options, const Registry& registry = onward::registry(),
+               RunnerHooks hooks = {}, FunctionLookup functions = {});
 
   Graph program(const ProgramKey& key) override;
   // Runs the pipeline with hooks of its own, for dumps and timings.

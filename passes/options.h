@@ -25,8 +25,8 @@ struct ProgramOptions {
   std::map<std::string, int64_t> dimensions;
   // Exact shapes of inputs, by name, over what the file declares; -1 stands for the local batch.
   std::map<std::string, Shape> input_shapes;
-  // Leave BatchNormalization and Dropout in the form (training or inference) that the file has them in. Otherwise the mode
-  // of the request decides.
+  // Leave BatchNormalization and Dropout in the form (training or inference) that the file has them in. Otherwise the
+  // mode of the request decides.
   bool keep_file_mode = false;
   InitKind init = InitKind::kKeep;
 
@@ -39,19 +39,20 @@ struct ProgramOptions {
   double momentum = 0.9;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
-  bool no_decay_norm = false;  // BatchNorm scale and bias take no decay
-  bool no_decay_bias = false;  // other one-dimensional biases take none
+  bool no_decay_norm = false;       // BatchNorm scale and bias take no decay
+  bool no_decay_bias = false;       // other one-dimensional biases take none
   std::vector<std::string> freeze;  // globs over parameter names
 
-  double clip_norm = 0;   // 0: off; limit of the global L2 norm of the reduced gradient
-  double clip_value = 0;  // 0: off; limit of every element of the reduced gradient
+  double clip_norm = 0;          // 0: off; limit of the global L2 norm of the reduced gradient
+  double clip_value = 0;         // 0: off; limit of every element of the reduced gradient
   bool skip_non_finite = false;  // --on-nan skip: a step whose reduced gradient is not finite changes nothing
 
-  double bucket_mib = 25;        // cap of a gradient bucket
-  double first_bucket_mib = 1;   // the first is small, so that communication starts early
+  double bucket_mib = 25;       // cap of a gradient bucket
+  double first_bucket_mib = 1;  // the first is small, so that communication starts early
   uint64_t seed = 0;
 
-  // Gradients that `onward run --grad` asks for besides the parameters: inputs too, unreduced over replicas where split.
+  // Gradients that `onward run --grad` asks for besides the parameters: inputs too, unreduced over replicas where
+  // split.
   bool input_gradients = false;
   // Differentiate this scalar output of the file instead of a loss; empty: the loss.
   std::string gradient_of;

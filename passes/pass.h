@@ -6,8 +6,8 @@
 
 #include "graph/graph.h"
 #include "graph/model.h"
-#include "ops/core/registry.h"
 #include "ops/core/loss_info.h"
+#include "ops/core/registry.h"
 #include "passes/options.h"
 
 namespace onward {
@@ -60,8 +60,8 @@ struct RunnerHooks {
 // options.disabled_passes are left out; naming another one is Error(kUsage).
 void run_passes(Graph& graph, const std::vector<Pass>& passes, PassContext& context, const RunnerHooks& hooks = {});
 
-// The passes that do not depend on the request and run once on an imported graph, and the order of all others for a request;
-// both are written in one place: passes/pipeline.cc.
+// The passes that do not depend on the request and run once on an imported graph, and the order of all others for a
+// request; both are written in one place: passes/pipeline.cc.
 std::vector<Pass> preparation_pipeline(const ProgramOptions& options);
 std::vector<Pass> pass_pipeline(const ProgramOptions& options, const ProgramRequest& request);
 

@@ -50,7 +50,8 @@ std::vector<Pass> preparation_pipeline(const ProgramOptions& options) {
       .add(roles_pass())
       .add(remove_identities_pass())
       .add_if(options.init == InitKind::kKaiming, initialise_pass)
-      // Before shapes are inferred, so that results follow their operands, and once, so that all programs share the tensors.
+      // Before shapes are inferred, so that results follow their operands, and once, so that all programs share the
+      // tensors.
       .add_if(options.precision == DType::kFloat64, precision_pass);
   return passes.take();
 }

@@ -9,7 +9,9 @@
 namespace onward {
 namespace {
 
-bool contains(const std::vector<int>& list, int index) { return std::find(list.begin(), list.end(), index) != list.end(); }
+bool contains(const std::vector<int>& list, int index) {
+  return std::find(list.begin(), list.end(), index) != list.end();
+}
 
 // What one reader makes of a stored float.
 Role role_of_use(const Use& use, const Registry& registry) {
@@ -43,14 +45,16 @@ void warn_about_parameters(const Graph& graph, PassContext& context) {
     if (value->data.shape().empty()) {
       scalars.push_back("'" + value->name() + "'");
     } else if (value->uses().size() > 1) {
-      context.warnings.push_back(fmt::format("the parameter '{}' is read by {} nodes and stays one tensor in training: {}",
-                                             value->name(), value->uses().size(), readers(*value)));
+      context.warnings.push_back(
+          fmt::format("the parameter '{}' is read by {} nodes and stays one tensor in training: {}", value->name(),
+                      value->uses().size(), readers(*value)));
     }
   }
   if (!scalars.empty()) {
-    context.warnings.push_back(fmt::format("{} scalar initializers are trained as parameters: {}; if they are constants of "
-                                           "the model (an epsilon, a factor), name them in --freeze",
-                                           scalars.size(), fmt::join(scalars, ", ")));
+    context.warnings.push_back(
+        fmt::format("{} scalar initializers are trained as parameters: {}; if they are constants of "
+                    "the model (an epsilon, a factor), name them in --freeze",
+                    scalars.size(), fmt::join(scalars, ", ")));
   }
 }
 
@@ -59,9 +63,10 @@ void warn_about_constant_weights(const Graph& graph, PassContext& context) {
     if (!node->is("Conv") && !node->is("Gemm") && !node->is("MatMul")) continue;
     const Value* weight = node->input(1);
     if (weight && weight->role == Role::kConstant && is_floating(weight->type.dtype)) {
-      context.warnings.push_back(fmt::format("the weights '{}' of {} are not trained: the file has them as a Constant node; "
-                                             "store them as an initializer to train them",
-                                             weight->name(), node->text()));
+      context.warnings.push_back(
+          fmt::format("the weights '{}' of {} are not trained: the file has them as a Constant node; "
+                      "store them as an initializer to train them",
+                      weight->name(), node->text()));
     }
   }
 }
@@ -74,10 +79,12 @@ void warn_about_folded_batch_norm(const Graph& graph, PassContext& context) {
     if (node->is("Conv") && node->input(2)) ++biased;
   }
   if (biased > 0) {
-    context.warnings.push_back(fmt::format(
-        "the file has no BatchNormalization, and {} convolutions have a bias: the exporter probably folded BatchNormalization "
-        "into them. The model trains without it, and --bn sync has nothing to synchronise; export in training mode to keep it",
-        biased));
+    context.warnings.push_back(
+        fmt::format("the file has no BatchNormalization, and {} convolutions have a bias: the exporter probably folded "
+                    "BatchNormalization "
+                    "into them. The model trains without it, and --bn sync has nothing to synchronise; export in "
+                    "training mode to keep it",
+                    biased));
   }
 }
 

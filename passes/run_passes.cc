@@ -16,9 +16,10 @@ bool is_disabled(const Pass& pass, const ProgramOptions& options) {
   const std::vector<std::string>& names = options.disabled_passes;
   if (std::find(names.begin(), names.end(), pass.name) == names.end()) return false;
   if (!pass.optional) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected optional passes to leave out, found '{}', which correct results "
-                                               "need; keep it",
-                                               pass.name));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected optional passes to leave out, found '{}', which correct results "
+                            "need; keep it",
+                            pass.name));
   }
   return true;
 }
@@ -26,9 +27,10 @@ bool is_disabled(const Pass& pass, const ProgramOptions& options) {
 void check_requirements(const Pass& pass, const std::set<std::string>& ensured) {
   for (const std::string& property : pass.requires_) {
     if (!ensured.contains(property)) {
-      throw Error(ErrorKind::kModel, fmt::format("expected an earlier pass to ensure '{}', which the pass '{}' requires, "
-                                                 "found none; change the order of the passes",
-                                                 property, pass.name));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected an earlier pass to ensure '{}', which the pass '{}' requires, "
+                              "found none; change the order of the passes",
+                              property, pass.name));
     }
   }
 }

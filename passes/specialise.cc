@@ -11,14 +11,16 @@ namespace {
 // Tensors of the file that nothing reads, among them those that became attributes.
 void remove_unused_tensors(Graph& graph) {
   for (Value* value : graph.value_list()) {
-    const bool stored = value->role == Role::kConstant || value->role == Role::kParameter || value->role == Role::kState;
+    const bool stored =
+        value->role == Role::kConstant || value->role == Role::kParameter || value->role == Role::kState;
     if (stored && value->uses().empty() && !graph.is_output(*value)) graph.erase(*value);
   }
 }
 
 void make_concrete(Graph& graph, const PassContext& context, int64_t rows) {
   const int64_t exported = bind_batch(graph, context.options, rows);
-  infer_graph(graph, {.exported = exported, .local = rows}, context.request.mode != ProgramMode::kEvaluate, context.registry);
+  infer_graph(graph, {.exported = exported, .local = rows}, context.request.mode != ProgramMode::kEvaluate,
+              context.registry);
   remove_unused_tensors(graph);
 }
 

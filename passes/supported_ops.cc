@@ -25,12 +25,14 @@ void check(Graph& graph, PassContext& context) {
     const std::string& domain = node->op().domain;
     const auto import = graph.opsets.find(domain);
     const std::string opset = import == graph.opsets.end() ? "not imported" : std::to_string(import->second);
-    lines += fmt::format("\n  {}: domain {}, opset {}, {}", node->text(), domain.empty() ? "ai.onnx" : domain, opset, reason);
+    lines += fmt::format("\n  {}: domain {}, opset {}, {}", node->text(), domain.empty() ? "ai.onnx" : domain, opset,
+                         reason);
     ++count;
   }
   if (count > 0) {
-    throw Error(ErrorKind::kModel,
-                fmt::format("expected operations that `onward ops` lists, found {} nodes with others:{}", count, lines));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("expected operations that `onward ops` lists, found {} nodes with others:{}", count, lines));
   }
 }
 
@@ -40,9 +42,10 @@ int64_t opset_of(const Graph& graph, const std::string& domain) {
   if (domain == kOnwardDomain) return 1;
   const auto import = graph.opsets.find(domain);
   if (import != graph.opsets.end()) return import->second;
-  throw Error(ErrorKind::kModel, fmt::format("expected the file to import the operator set '{}' that its nodes use, found no "
-                                             "import of it",
-                                             domain.empty() ? "ai.onnx" : domain));
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected the file to import the operator set '{}' that its nodes use, found no "
+                          "import of it",
+                          domain.empty() ? "ai.onnx" : domain));
 }
 
 Pass supported_ops_pass() { return {.name = "supported-ops", .run = check}; }

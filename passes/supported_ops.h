@@ -6,7 +6,8 @@ namespace onward {
 // Error(kModel) that lists every node of the file whose op, or whose opset's form of it, this program does not know.
 Pass supported_ops_pass();
 
-// The version of an operator set that the graph imports. Error(kModel) if it does not import it; 1 for this program's own.
+// The version of an operator set that the graph imports. Error(kModel) if it does not import it; 1 for this program's
+// own.
 int64_t opset_of(const Graph& graph, const std::string& domain);
 
 }  // namespace onward

@@ -63,9 +63,10 @@ class BatchNormForms {
     for (std::size_t i = 1; i < node.outputs().size(); ++i) {
       const Value* output = node.output(i);
       if (output && (!output->uses().empty() || graph_.is_output(*output))) {
-        throw Error(ErrorKind::kModel, fmt::format("expected that nothing reads the saved statistics of {} outside training, "
-                                                   "found a reader of '{}'",
-                                                   node.text(), output->name()));
+        throw Error(ErrorKind::kModel,
+                    fmt::format("expected that nothing reads the saved statistics of {} outside training, "
+                                "found a reader of '{}'",
+                                node.text(), output->name()));
       }
     }
     graph_.drop_outputs_from(node, 1);

@@ -70,8 +70,10 @@ class Untier {
       if (use.node == uses.front().node || !splits(value, use)) continue;
       Value& copy = graph_.add_data(value.name(), value.data, value.role);
       graph_.set_input(*use.node, static_cast<std::size_t>(use.index), &copy);
-      context_.untied.push_back(
-          {.name = copy.name(), .source = value.name(), .node_output = use.node->output(0)->name(), .input = use.index});
+      context_.untied.push_back({.name = copy.name(),
+                                 .source = value.name(),
+                                 .node_output = use.node->output(0)->name(),
+                                 .input = use.index});
     }
   }
 

@@ -9,13 +9,15 @@ namespace {
 using test::run_command;
 
 std::string value(const std::string& name, const std::string& dims, int type = 1) {
-  return "name: '" + name + "' type { tensor_type { elem_type: " + std::to_string(type) + " shape { " + dims + " } } } ";
+  return "name: '" + name + "' type { tensor_type { elem_type: " + std::to_string(type) + " shape { " + dims +
+         " } } } ";
 }
 const std::string kRows = "dim { dim_param: 'N' } ", kThree = "dim { dim_value: 3 } ";
 
 // loss = mean(0.5 * (w * x - t)^2)
 std::string regression() {
-  return graph_bytes("input { " + value("x", kRows) + "} input { " + value("t", kRows) + "} output { " + value("cost", "") + "} " +
+  return graph_bytes("input { " + value("x", kRows) + "} input { " + value("t", kRows) + "} output { " +
+                     value("cost", "") + "} " +
                      R"(initializer { name: 'w' data_type: 1 float_data: 0 }
                         node { op_type: 'Constant' output: 'half' attribute { name: 'value_float' type: FLOAT f: 0.5 } }
                         node { op_type: 'Mul' input: 'x' input: 'w' output: 'y' }
@@ -27,8 +29,8 @@ std::string regression() {
 
 // Cross entropy of the file with class weights over scores x * 1.
 std::string weighted_cross_entropy() {
-  return graph_bytes("input { " + value("x", kRows + kThree) + "} input { " + value("target", kRows, 7) + "} output { " +
-                     value("cost", "") + "} " +
+  return graph_bytes("input { " + value("x", kRows + kThree) + "} input { " + value("target", kRows, 7) +
+                     "} output { " + value("cost", "") + "} " +
                      R"(initializer { name: 'w' data_type: 1 dims: 3 float_data: 1 float_data: 1 float_data: 1 }
                         initializer { name: 'weights' data_type: 1 dims: 3 float_data: 1 float_data: 2 float_data: 4 }
                         node { op_type: 'Mul' input: 'x' input: 'w' output: 'scores' }
@@ -42,7 +44,8 @@ class CmdRun : public testing::Test {
     folder_.write("m.onnx", model);
     std::filesystem::remove_all(folder_.file("out"));
     arguments.insert(arguments.begin(), folder_.file("m.onnx"));
-    for (const char* more : {"-o", "", "--precision", "fp64"}) arguments.emplace_back(*more ? more : folder_.file("out"));
+    for (const char* more : {"-o", "", "--precision", "fp64"})
+      arguments.emplace_back(*more ? more : folder_.file("out"));
     const auto result = run_command("run", arguments);
     ASSERT_EQ(result.code, 0) << result.output;
   }
@@ -50,13 +53,16 @@ class CmdRun : public testing::Test {
     write_tensor_file(folder_.file(name + ".npy"), tensor);
     return folder_.file(name + ".npy");
   }
-  std::vector<double> read(const std::string& name) { return read_tensor_file(folder_.file("out/" + name + ".npy")).to_double(); }
+  std::vector<double> read(const std::string& name) {
+    return read_tensor_file(folder_.file("out/" + name + ".npy")).to_double();
+  }
 
   TemporaryFolder folder_;
 };
 
 TEST_F(CmdRun, A6_TheNumberOfReplicasDoesNotScaleTheGradient) {
-  const std::string x = input("x", HostTensor::from<float>({4}, {1, 1, 1, 1})), t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
+  const std::string x = input("x", HostTensor::from<float>({4}, {1, 1, 1, 1})),
+                    t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
   for (const char* devices : {"cpu", "cpu:2", "cpu:3", "cpu:4"}) {
     run(regression(), {"--input", "x=" + x, "--input", "t=" + t, "--grad", "cost", "--devices", devices});
     EXPECT_DOUBLE_EQ(read("w.grad")[0], -2.5) << devices;
@@ -67,19 +73,24 @@ TEST_F(CmdRun, A6_TheNumberOfReplicasDoesNotScaleTheGradient) {
 }
 
 TEST_F(CmdRun, A5_UnevenAndEmptySharesAreWeightedByCount) {
-  const std::string x = input("x", HostTensor::from<float>({4}, {1, 1, 1, 1})), t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
+  const std::string x = input("x", HostTensor::from<float>({4}, {1, 1, 1, 1})),
+                    t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
   for (const char* split : {"1,3", "4,0", "0,4"}) {
-    run(regression(), {"--input", "x=" + x, "--input", "t=" + t, "--grad", "cost", "--devices", "cpu:2", "--split", split});
+    run(regression(),
+        {"--input", "x=" + x, "--input", "t=" + t, "--grad", "cost", "--devices", "cpu:2", "--split", split});
     EXPECT_DOUBLE_EQ(read("w.grad")[0], -2.5) << split;
     EXPECT_DOUBLE_EQ(read("cost")[0], 3.75) << split;
   }
 }
 
 TEST_F(CmdRun, AWeightedLossOfTheFileIsDividedByTheWeightsOfAllLabels) {
-  const std::string x = input("x", HostTensor(DType::kFloat32, {3, 3})), target = input("target", HostTensor::from<int64_t>({3}, {2, 0, 0}));
-  // Equal scores: every term is log(3), so the weighted mean is, too; d cost / d x of row 0 is 4/6 (1/3 - [class is the label]).
+  const std::string x = input("x", HostTensor(DType::kFloat32, {3, 3})),
+                    target = input("target", HostTensor::from<int64_t>({3}, {2, 0, 0}));
+  // Equal scores: every term is log(3), so the weighted mean is, too; d cost / d x of row 0 is 4/6 (1/3 - [class is the
+  // label]).
   for (const char* devices : {"cpu", "cpu:2"}) {
-    run(weighted_cross_entropy(), {"--input", "x=" + x, "--input", "target=" + target, "--grad", "cost", "--devices", devices});
+    run(weighted_cross_entropy(),
+        {"--input", "x=" + x, "--input", "target=" + target, "--grad", "cost", "--devices", devices});
     EXPECT_NEAR(read("cost")[0], std::log(3.0), 1e-12) << devices;
     EXPECT_NEAR(read("x.grad")[2], 4.0 / 6 * (1.0 / 3 - 1), 1e-12) << devices;
     run(weighted_cross_entropy(), {"--input", "x=" + x, "--label", target, "--loss", "auto", "--devices", devices});

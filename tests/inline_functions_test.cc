@@ -1,4 +1,5 @@
 #include "passes/inline_functions.h"
+
 #include "tests/support/expect_error.h"
 #include "tests/support/pass_driver.h"
 
@@ -14,7 +15,8 @@ Model::Function scale() {
   Model::Function function;
   Value& x = function.graph.add_input("x", {});
   Node& factor = function.graph.add_node({"", "Constant"}, {}, {"f"}, {{"value_float", AttributeReference{"factor"}}});
-  Node& product = function.graph.add_node({"", "Mul"}, {&x, factor.output(0)}, {"y"}, {{"note", AttributeReference{"absent"}}});
+  Node& product =
+      function.graph.add_node({"", "Mul"}, {&x, factor.output(0)}, {"y"}, {{"note", AttributeReference{"absent"}}});
   product.name = "product";
   function.graph.add_output(*product.output(0));
   function.graph.opsets = {{"", 15}};

@@ -29,10 +29,13 @@ std::map<std::string, std::vector<double>> outputs_of(const Graph& graph, const 
   return found;
 }
 
-HostTensor doubles(const Shape& shape, const std::vector<double>& values) { return HostTensor::from<double>(shape, values); }
+HostTensor doubles(const Shape& shape, const std::vector<double>& values) {
+  return HostTensor::from<double>(shape, values);
+}
 
 // x [N, classes] * w -> "logits", and what `finish` makes of it as an output.
-template <typename Finish> Graph classifier(int64_t classes, Finish finish, int64_t opset = 17) {
+template <typename Finish>
+Graph classifier(int64_t classes, Finish finish, int64_t opset = 17) {
   Graph graph;
   graph.opsets[""] = opset;
   Value& x = add_image_input(graph, "x", {Dim("N"), classes});
@@ -47,7 +50,8 @@ Graph plain_classifier(int64_t classes = 3) {
   return classifier(classes, [](Graph& graph, Value& logits) { graph.add_output(logits); });
 }
 
-Value& node(Graph& graph, const char* op, std::vector<Value*> inputs, const std::string& name, Attributes attributes = {}) {
+Value& node(Graph& graph, const char* op, std::vector<Value*> inputs, const std::string& name,
+            Attributes attributes = {}) {
   return *graph.add_node({"", op}, std::move(inputs), {name}, std::move(attributes)).output(0);
 }
 
@@ -68,7 +72,8 @@ TEST(Loss, AttachesCrossEntropyToTheScores) {
   }
   EXPECT_THAT(program.facts(), testing::Contains("loss: cross entropy on 'logits', 3 classes"));
   EXPECT_EQ(train.find_value("label")->role, Role::kLabel);
-  const auto found = outputs_of(train, {{"x", doubles({2, 3}, {1, 1, 1, 2, 0, 0})}, {"label", HostTensor::from<int64_t>({2}, {2, 1})},
+  const auto found = outputs_of(train, {{"x", doubles({2, 3}, {1, 1, 1, 2, 0, 0})},
+                                        {"label", HostTensor::from<int64_t>({2}, {2, 1})},
                                         {kLossDenominator, doubles({}, {2})}});
   // Scores [0.5, 1.5, 2.5] and [1, 0, 0].
   const double first = std::log(std::exp(-2.0) + std::exp(-1.0) + 1), second = std::log(2 + std::exp(1.0));
@@ -81,7 +86,8 @@ TEST(Loss, EvaluationKeepsTheOutputsAndSumsTheLoss) {
   ModelProgram program(plain_classifier(), options());
   const Graph graph = program.program({ProgramMode::kEvaluate, 2});
   EXPECT_THAT(output_names(graph), ElementsAre("logits", "loss", "correct_top1", "correct_top5"));
-  const auto found = outputs_of(graph, {{"x", doubles({2, 3}, {0, 0, 0, 0, 0, 0})}, {"label", HostTensor::from<int64_t>({2}, {0, 1})}});
+  const auto found = outputs_of(
+      graph, {{"x", doubles({2, 3}, {0, 0, 0, 0, 0, 0})}, {"label", HostTensor::from<int64_t>({2}, {0, 1})}});
   EXPECT_NEAR(found.at("loss")[0], 2 * std::log(3.0), 1e-12);
   const LossInfo info = *program.loss();
   EXPECT_EQ(info.classes, 3);
@@ -100,7 +106,12 @@ TEST(Loss, A13_EvaluationHasNoCollective) {
 
 TEST(Loss, GoesBeforeASoftmaxAtTheEnd) {
   const auto softmax = [](const char* op, int64_t opset) {
-    return classifier(3, [&](Graph& g, Value& logits) { g.add_output(node(g, op, {&logits}, "p", {{"axis", int64_t{1}}})); }, opset);
+    return classifier(
+        3,
+        [&](Graph& g, Value& logits) {
+          g.add_output(node(g, op, {&logits}, "p", {{"axis", int64_t{1}}}));
+        },
+        opset);
   };
   for (const char* op : {"Softmax", "LogSoftmax"}) {
     for (const int64_t opset : {11, 13}) {
@@ -126,7 +137,9 @@ TEST(Loss, GoesBeforeASoftmaxThatIsReshapedAfterwards) {
 }
 
 TEST(Loss, ASoftmaxOverAnotherAxisIsNotTheClassifiersEnd) {
-  Graph graph = classifier(3, [](Graph& g, Value& logits) { g.add_output(node(g, "Softmax", {&logits}, "p", {{"axis", int64_t{0}}})); });
+  Graph graph = classifier(3, [](Graph& g, Value& logits) {
+    g.add_output(node(g, "Softmax", {&logits}, "p", {{"axis", int64_t{0}}}));
+  });
   ProgramOptions wanted = options();
   PassDriver driver(wanted, {.local_batch = 2});
   ModelProgram program(std::move(graph), wanted);
@@ -135,11 +148,14 @@ TEST(Loss, ASoftmaxOverAnotherAxisIsNotTheClassifiersEnd) {
 }
 
 TEST(Loss, LogitsAndTheirProbabilitiesAreOneCandidate) {
-  Graph graph = classifier(3, [](Graph& g, Value& logits) {
-    g.add_output(node(g, "Softmax", {&logits}, "p", {{"axis", int64_t{-1}}}));
-    g.add_output(logits);
-    g.add_output(node(g, "ReduceMax", {&logits}, "most", {{"axes", Shape{1}}, {"keepdims", int64_t{0}}}));
-  }, 11);
+  Graph graph = classifier(
+      3,
+      [](Graph& g, Value& logits) {
+        g.add_output(node(g, "Softmax", {&logits}, "p", {{"axis", int64_t{-1}}}));
+        g.add_output(logits);
+        g.add_output(node(g, "ReduceMax", {&logits}, "most", {{"axes", Shape{1}}, {"keepdims", int64_t{0}}}));
+      },
+      11);
   ModelProgram program(std::move(graph), options());
   program.program({ProgramMode::kTrain, 2});
   EXPECT_EQ(program.loss()->scores, "logits");
@@ -163,7 +179,9 @@ TEST(Loss, SeveralCandidatesAreListed) {
 TEST(Loss, NoCandidateIsAnErrorThatListsTheOutputs) {
   Graph graph = classifier(1, [](Graph& g, Value& logits) { g.add_output(logits); });
   ModelProgram program(std::move(graph), options());
-  expect_error(ErrorKind::kModel, "found the outputs:\n  'logits': float64[2,1]", [&] { program.program({ProgramMode::kTrain, 2}); });
+  expect_error(ErrorKind::kModel, "found the outputs:\n  'logits': float64[2,1]", [&] {
+    program.program({ProgramMode::kTrain, 2});
+  });
 }
 
 TEST(Loss, ScoresWithTrailingOnesAreReshaped) {
@@ -181,14 +199,16 @@ TEST(Loss, NamesOfTheFileGiveWay) {
     g.add_output(node(g, "Neg", {&logits}, "correct_top1"));
   });
   ModelProgram program(graph.clone(), options());
-  EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})), ElementsAre("loss", "correct_top1", "correct_top5"));
+  EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})),
+              ElementsAre("loss", "correct_top1", "correct_top5"));
   ModelProgram keeps(std::move(graph), options({.keep_outputs = true}));
   expect_error(ErrorKind::kModel, "no output named 'correct_top1'", [&] { keeps.program({ProgramMode::kTrain, 2}); });
 }
 
 TEST(Loss, TrainingKeepsTheOutputsWhenAsked) {
   ModelProgram program(plain_classifier(), options({.keep_outputs = true}));
-  EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})), ElementsAre("logits", "loss", "correct_top1", "correct_top5"));
+  EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})),
+              ElementsAre("logits", "loss", "correct_top1", "correct_top5"));
 }
 
 TEST(Loss, NoneLeavesTheGraphAsItIs) {
@@ -200,7 +220,8 @@ TEST(Loss, NoneLeavesTheGraphAsItIs) {
 // ---- a loss of the file
 
 // y = w * x; loss made of x, t and w by `make`.
-template <typename Make> Graph regression(Make make) {
+template <typename Make>
+Graph regression(Make make) {
   Graph graph;
   graph.opsets[""] = 17;
   Value& x = add_image_input(graph, "x", {Dim("N"), 1});
@@ -272,7 +293,8 @@ double sum_of_squares() {
 TEST(OwnLoss, A6_TheMeanIsOverTheGlobalBatch) {
   Graph graph = regression(half_mean);
   graph.find_value("w")->data = HostTensor::from<float>({1}, {0});
-  const Inputs all{{"x", doubles({4, 1}, {1, 1, 1, 1})}, {"t", doubles({4, 1}, {1, 2, 3, 4})}, {kGlobalBatch, doubles({}, {4})}};
+  const Inputs all{
+      {"x", doubles({4, 1}, {1, 1, 1, 1})}, {"t", doubles({4, 1}, {1, 2, 3, 4})}, {kGlobalBatch, doubles({}, {4})}};
   for (const int64_t parts : {1, 2, 4}) {
     ModelProgram program(graph.clone(), options({.keep_gradients = true}));
     double gradient = 0;
@@ -289,12 +311,11 @@ TEST(OwnLoss, A6_TheMeanIsOverTheGlobalBatch) {
   }
 }
 
-TEST(OwnLoss, MeansBecomeSumsOverTheGlobalCount) {
-  expect_parts_add_up(regression(half_mean), sum_of_squares() / 8);
-}
+TEST(OwnLoss, MeansBecomeSumsOverTheGlobalCount) { expect_parts_add_up(regression(half_mean), sum_of_squares() / 8); }
 
 TEST(OwnLoss, SumsStaySums) {
-  const Graph graph = regression([](Graph& g, Value& square, Value&) -> Value& { return reduce(g, "ReduceSum", square, "cost"); });
+  const Graph graph =
+      regression([](Graph& g, Value& square, Value&) -> Value& { return reduce(g, "ReduceSum", square, "cost"); });
   expect_parts_add_up(graph, sum_of_squares());
   ModelProgram program(graph.clone(), options());
   EXPECT_EQ(program.loss()->denominator, LossDenominator::kNone);
@@ -309,13 +330,14 @@ TEST(OwnLoss, TermsWithoutTheBatchCountOnce) {
 }
 
 TEST(OwnLoss, LinearStepsBehindTheMeanAreFollowed) {
-  expect_parts_add_up(regression([](Graph& g, Value& square, Value& w) -> Value& {
-                        Value& per_column = node(g, "ReduceMean", {&square}, "columns", {{"axes", Shape{0}}, {"keepdims", int64_t{1}}});
-                        Value& scaled = node(g, "Div", {&node(g, "Mul", {&w, &per_column}, "m"), &constant(g, 2)}, "s");
-                        Value& both = node(g, "Sub", {&node(g, "Neg", {&scaled}, "n"), &reduce(g, "ReduceSum", square, "sum", 1)}, "b");
-                        return node(g, "Squeeze", {&node(g, "Identity", {&both}, "i")}, "cost");
-                      }),
-                      -0.125 * sum_of_squares() / 4 - sum_of_squares());
+  expect_parts_add_up(
+      regression([](Graph& g, Value& square, Value& w) -> Value& {
+        Value& per_column = node(g, "ReduceMean", {&square}, "columns", {{"axes", Shape{0}}, {"keepdims", int64_t{1}}});
+        Value& scaled = node(g, "Div", {&node(g, "Mul", {&w, &per_column}, "m"), &constant(g, 2)}, "s");
+        Value& both = node(g, "Sub", {&node(g, "Neg", {&scaled}, "n"), &reduce(g, "ReduceSum", square, "sum", 1)}, "b");
+        return node(g, "Squeeze", {&node(g, "Identity", {&both}, "i")}, "cost");
+      }),
+      -0.125 * sum_of_squares() / 4 - sum_of_squares());
 }
 
 TEST(OwnLoss, AMeanOverRowsAndColumnsCountsBoth) {
@@ -329,7 +351,8 @@ TEST(OwnLoss, AMeanOverRowsAndColumnsCountsBoth) {
 // The number of rows as PyTorch computes it: x.size(0).
 Value& number_of_rows(Graph& g, Value& x) {
   Value& shape = node(g, "Shape", {&x}, "shape");
-  Value& rows = node(g, "Gather", {&shape, &g.add_data("zero", HostTensor::scalar<int64_t>(0))}, "rows", {{"axis", int64_t{0}}});
+  Value& rows =
+      node(g, "Gather", {&shape, &g.add_data("zero", HostTensor::scalar<int64_t>(0))}, "rows", {{"axis", int64_t{0}}});
   return node(g, "Cast", {&rows}, "count", {{"to", int64_t{1}}});
 }
 
@@ -415,15 +438,18 @@ TEST(OwnLoss, SeveralScalarsNeedOneNamedLoss) {
 TEST(OwnLoss, TheGradientOfAnOutputKeepsItsNameAndTheOthers) {
   Graph graph = regression(half_mean);
   graph.add_output(*graph.find_value("y"));
-  ModelProgram program(std::move(graph), options({.loss = LossKind::kNone, .input_gradients = true, .gradient_of = "cost",
-                                                  .keep_gradients = true}));
+  ModelProgram program(
+      std::move(graph),
+      options({.loss = LossKind::kNone, .input_gradients = true, .gradient_of = "cost", .keep_gradients = true}));
   const Graph train = program.program({ProgramMode::kTrain, 4});
   EXPECT_THAT(output_names(train), testing::IsSupersetOf({"cost", "y", "w.grad", "x.grad", "t.grad"}));
   const auto found = outputs_of(train, rows(0, 4));
   EXPECT_NEAR(found.at("cost")[0], sum_of_squares() / 8, 1e-12);
   EXPECT_NEAR(found.at("t.grad")[0], -(0.25 * kX[0] - kT[0]) / 4, 1e-12);
   ModelProgram wrong(regression(half_mean), options({.gradient_of = "y"}));
-  expect_error(ErrorKind::kUsage, "the outputs are: 'cost' (float64[])", [&] { wrong.program({ProgramMode::kTrain, 4}); });
+  expect_error(ErrorKind::kUsage, "the outputs are: 'cost' (float64[])", [&] {
+    wrong.program({ProgramMode::kTrain, 4});
+  });
 }
 
 // ---- cross entropy of the file
@@ -438,7 +464,8 @@ Graph cross_entropy(const Entropy& entropy, DType label_type = DType::kInt64) {
   return classifier(3, [&](Graph& g, Value& logits) {
     Value& labels = add_image_input(g, "target", {Dim("N")}, label_type);
     std::vector<Value*> inputs{&logits, &labels};
-    if (!entropy.weights.empty()) inputs.push_back(&g.add_data("weights", doubles({3}, entropy.weights).cast(DType::kFloat32)));
+    if (!entropy.weights.empty())
+      inputs.push_back(&g.add_data("weights", doubles({3}, entropy.weights).cast(DType::kFloat32)));
     g.add_output(logits);
     g.add_output(node(g, entropy.op, inputs, "cost", entropy.attributes));
   });
@@ -450,7 +477,8 @@ const std::vector<int64_t> kLabels{2, 0, 1, 2};
 Inputs labelled(int64_t begin, int64_t end, double denominator) {
   return {{"x", doubles({end - begin, 3}, {kScores.begin() + begin * 3, kScores.begin() + end * 3})},
           {"target", HostTensor::from<int64_t>({end - begin}, {kLabels.begin() + begin, kLabels.begin() + end})},
-          {kLossDenominator, doubles({}, {denominator})}, {kGlobalBatch, doubles({}, {4})}};
+          {kLossDenominator, doubles({}, {denominator})},
+          {kGlobalBatch, doubles({}, {4})}};
 }
 
 // The file's own value on the whole batch against the sum over parts with the denominator that the host computes.
@@ -461,7 +489,8 @@ void expect_cross_entropy(const Entropy& entropy, double denominator, LossDenomi
   ModelProgram program(graph.clone(), options());
   double sum = 0, correct = 0;
   for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}}) {
-    const auto found = outputs_of(program.program({ProgramMode::kTrain, end - begin}), labelled(begin, end, denominator));
+    const auto found =
+        outputs_of(program.program({ProgramMode::kTrain, end - begin}), labelled(begin, end, denominator));
     sum += found.at("loss")[0];
     correct += found.at("correct_top1")[0];
   }
@@ -508,7 +537,8 @@ TEST(OwnLoss, CrossEntropyAskedForIsAttachedAlthoughTheFileHasAScalar) {
 
 TEST(OwnLoss, TwoCrossEntropiesOfDifferentLabelsAreUndecidable) {
   Graph graph = cross_entropy({});
-  Value& second = node(graph, "SoftmaxCrossEntropyLoss", {graph.find_value("logits"), &add_image_input(graph, "other", {Dim("N")}, DType::kInt64)}, "c2");
+  Value& second = node(graph, "SoftmaxCrossEntropyLoss",
+                       {graph.find_value("logits"), &add_image_input(graph, "other", {Dim("N")}, DType::kInt64)}, "c2");
   Value* first = graph.find_value("cost");
   graph.remove_output(*first);
   graph.add_output(node(graph, "Add", {first, &second}, "total"));

@@ -1,7 +1,8 @@
+#include "passes/precision.h"
+
 #include "graph/error.h"
 #include "passes/check_kernels.h"
 #include "passes/initialise.h"
-#include "passes/precision.h"
 #include "passes/specialise.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/pass_driver.h"
@@ -61,8 +62,9 @@ TEST(CheckKernels, ListsEveryNodeWithoutAKernelOfItsType) {
   }
   PassDriver driver;
   const Pass ensures_static{.name = "static", .run = [](Graph&, PassContext&) {}, .ensures = {"static"}};
-  const std::string list = "a cpu kernel for every node, found none for 2:\n  first (Relu): float16, domain ai.onnx, opset 17\n"
-                           "  second (Relu): float16, domain ai.onnx, opset 17";
+  const std::string list =
+      "a cpu kernel for every node, found none for 2:\n  first (Relu): float16, domain ai.onnx, opset 17\n"
+      "  second (Relu): float16, domain ai.onnx, opset 17";
   for (const Pass& pass : {check_kernels_pass(), supported_types_pass()}) {
     expect_error(ErrorKind::kModel, list, [&] { driver.run(graph, {ensures_static, pass}); });
   }
@@ -72,19 +74,26 @@ TEST(CheckKernels, ListsEveryNodeWithoutAKernelOfItsType) {
 Graph network() {
   Graph graph;
   graph.opsets[""] = 17;
-  const auto zeros = [&](const char* name, const Shape& shape) { return &graph.add_data(name, HostTensor(DType::kFloat32, shape)); };
+  const auto zeros = [&](const char* name, const Shape& shape) {
+    return &graph.add_data(name, HostTensor(DType::kFloat32, shape));
+  };
   Value& x = add_image_input(graph, "x", {Dim("N"), 8, 6, 6});
   Node& conv = graph.add_node({"", "Conv"}, {&x, zeros("conv.weight", {64, 8, 3, 3}), zeros("conv.bias", {64})}, {"c"},
                               {{"kernel_shape", Shape{3, 3}}});
-  graph.add_output(*graph.add_node({"", "BatchNormalization"},
-                                   {conv.output(0), zeros("bn.weight", {64}), zeros("bn.bias", {64}), zeros("bn.mean", {64}),
-                                    zeros("bn.var", {64})}, {"y"}).output(0));
+  graph.add_output(*graph
+                        .add_node({"", "BatchNormalization"},
+                                  {conv.output(0), zeros("bn.weight", {64}), zeros("bn.bias", {64}),
+                                   zeros("bn.mean", {64}), zeros("bn.var", {64})},
+                                  {"y"})
+                        .output(0));
   Value& v = add_image_input(graph, "v", {Dim("N"), 50});
   Node& transpose = graph.add_node({"", "Transpose"}, {zeros("fc.weight", {100, 50})}, {"t"}, {{"perm", Shape{1, 0}}});
   Node& product = graph.add_node({"", "MatMul"}, {&v, transpose.output(0)}, {"m"});
   graph.add_output(*graph.add_node({"", "Add"}, {product.output(0), zeros("fc.bias", {100})}, {"z"}).output(0));
-  graph.add_output(*graph.add_node({"", "Gemm"}, {&v, zeros("gemm.weight", {30, 50}), zeros("gemm.bias", {30})}, {"g"},
-                                   {{"transB", int64_t{1}}}).output(0));
+  graph.add_output(*graph
+                        .add_node({"", "Gemm"}, {&v, zeros("gemm.weight", {30, 50}), zeros("gemm.bias", {30})}, {"g"},
+                                  {{"transB", int64_t{1}}})
+                        .output(0));
   for (const Value* value : graph.value_list()) {
     if (!value->data.empty()) graph.find_value(value->name())->role = Role::kParameter;
   }

@@ -1,6 +1,7 @@
+#include "passes/roles.h"
+
 #include "graph/model.h"
 #include "passes/model_program.h"
-#include "passes/roles.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/pass_driver.h"
 
@@ -12,7 +13,8 @@ using testing::HasSubstr;
 
 HostTensor floats(const Shape& shape, double start) {
   std::vector<float> values;
-  for (int64_t i = 0; i < element_count(shape); ++i) values.push_back(static_cast<float>(start + 0.5 * static_cast<double>(i)));
+  for (int64_t i = 0; i < element_count(shape); ++i)
+    values.push_back(static_cast<float>(start + 0.5 * static_cast<double>(i)));
   return HostTensor::from<float>(shape, values);
 }
 
@@ -28,7 +30,8 @@ Graph conv_and_norm() {
   Value& variance = graph.add_data("bn.running_var", floats({4}, 4));
   Node& alias = graph.add_node({"", "Identity"}, {&mean}, {"mean_alias"});
   Node& conv = graph.add_node({"", "Conv"}, {&x, &w}, {"c"}, {{"kernel_shape", Shape{3, 3}}});
-  Node& norm = graph.add_node({"", "BatchNormalization"}, {conv.output(0), &scale, &bias, alias.output(0), &variance}, {"y"});
+  Node& norm =
+      graph.add_node({"", "BatchNormalization"}, {conv.output(0), &scale, &bias, alias.output(0), &variance}, {"y"});
   graph.add_output(*norm.output(0));
   return graph;
 }
@@ -61,9 +64,13 @@ TEST(Roles, BoundsAndRatiosAreConstants) {
   Graph graph;
   graph.opsets[""] = 17;
   Value& x = add_image_input(graph, "x", {Dim("N"), 4});
-  Node& clip = graph.add_node({"", "Clip"}, {&x, &graph.add_data("min", HostTensor::scalar(0.0f)), &graph.add_data("max", HostTensor::scalar(6.0f))}, {"c"});
-  Node& dropout = graph.add_node({"", "Dropout"}, {clip.output(0), &graph.add_data("ratio", HostTensor::scalar(0.5f))}, {"d"});
-  graph.add_output(*graph.add_node({"", "Mul"}, {dropout.output(0), &graph.add_data("w", floats({4}, 1))}, {"y"}).output(0));
+  Node& clip = graph.add_node(
+      {"", "Clip"},
+      {&x, &graph.add_data("min", HostTensor::scalar(0.0f)), &graph.add_data("max", HostTensor::scalar(6.0f))}, {"c"});
+  Node& dropout =
+      graph.add_node({"", "Dropout"}, {clip.output(0), &graph.add_data("ratio", HostTensor::scalar(0.5f))}, {"d"});
+  graph.add_output(
+      *graph.add_node({"", "Mul"}, {dropout.output(0), &graph.add_data("w", floats({4}, 1))}, {"y"}).output(0));
   ModelProgram program(std::move(graph), {.loss = LossKind::kNone});
   EXPECT_THAT(program.parameters(), ElementsAre("w"));
   EXPECT_THAT(program.warnings(), testing::IsEmpty());
@@ -73,10 +80,12 @@ TEST(Roles, BoundsAndRatiosAreConstants) {
 TEST(Roles, ConstantNodesInTheirShortForms) {
   Graph graph;
   graph.opsets[""] = 15;
-  const std::vector<std::pair<const char*, Attribute>> forms{{"value_float", 2.5f}, {"value_int", int64_t{7}},
+  const std::vector<std::pair<const char*, Attribute>> forms{{"value_float", 2.5f},
+                                                             {"value_int", int64_t{7}},
                                                              {"value_floats", std::vector<float>{1, 2}},
                                                              {"value_ints", std::vector<int64_t>{3, 4, 5}}};
-  for (const auto& [name, value] : forms) graph.add_output(*graph.add_node({"", "Constant"}, {}, {name}, {{name, value}}).output(0));
+  for (const auto& [name, value] : forms)
+    graph.add_output(*graph.add_node({"", "Constant"}, {}, {name}, {{name, value}}).output(0));
   PassDriver driver;
   driver.run(graph, roles_pass());
   EXPECT_EQ(graph.find_value("value_float")->type.text(), "float32[]");
@@ -87,7 +96,8 @@ TEST(Roles, ConstantNodesInTheirShortForms) {
 }
 
 std::string two_layers(bool initializers_as_inputs, int ir) {
-  const std::string tensor_input = R"(type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } })";
+  const std::string tensor_input =
+      R"(type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 3 } } } })";
   std::string graph = R"(
     name: "g"
     input { name: "x" type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } dim { dim_value: 2 } } } } })";

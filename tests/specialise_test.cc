@@ -1,7 +1,8 @@
+#include "passes/specialise.h"
+
 #include "passes/bind_batch.h"
 #include "passes/empty_share.h"
 #include "passes/infer_graph.h"
-#include "passes/specialise.h"
 #include "passes/supported_ops.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/pass_driver.h"
@@ -42,7 +43,8 @@ TEST(BindBatch, RowsFixedInTheFileAreBoundAgain) {
 TEST(BindBatch, OtherSymbolsNeedASize) {
   Graph graph;
   add_image_input(graph, "x", {Dim("N"), Dim("length")});
-  expect_error(ErrorKind::kModel, "dimension 1 of the input 'x', found float32[N,length]", [&] { bind_batch(graph, {}, 2); });
+  expect_error(ErrorKind::kModel, "dimension 1 of the input 'x', found float32[N,length]",
+               [&] { bind_batch(graph, {}, 2); });
   Graph named;
   add_image_input(named, "x", {Dim("N"), Dim("length")});
   bind_batch(named, {.dimensions = {{"length", 9}}}, 2);
@@ -59,7 +61,9 @@ TEST(BindBatch, ExactShapesOverrideTheFile) {
   bind_batch(graph, {.input_shapes = {{"x", {3, 4}}, {"y", {-1, 2}}}}, 5);
   EXPECT_EQ(shape_of(graph, "x"), "float32[3,4]");
   EXPECT_EQ(shape_of(graph, "y"), "float32[5,2]");
-  expect_error(ErrorKind::kUsage, "found 'z'; the inputs are: x, y", [&] { bind_batch(graph, {.input_shapes = {{"z", {1}}}}, 5); });
+  expect_error(ErrorKind::kUsage, "found 'z'; the inputs are: x, y", [&] {
+    bind_batch(graph, {.input_shapes = {{"z", {1}}}}, 5);
+  });
   expect_error(ErrorKind::kUsage, "input 'x'", [&] { bind_batch(graph, {.input_shapes = {{"x", {1, 2, 3}}}}, 5); });
 }
 
@@ -109,7 +113,8 @@ TEST(Specialise, ErrorsNameTheNodeAndThePass) {
   graph.find_value("product")->producer()->name = "scaling";
   graph.find_value("x")->type.dims->push_back(Dim(5));
   PassDriver driver({}, {.local_batch = 6});
-  expect_error(ErrorKind::kModel, "in the pass 'specialise'", [&] { driver.prepare_and_run(graph, {specialise_pass()}); });
+  expect_error(ErrorKind::kModel, "in the pass 'specialise'",
+               [&] { driver.prepare_and_run(graph, {specialise_pass()}); });
 }
 
 TEST(Specialise, AnEmptyShareHasTheGraphOfNoRows) {
@@ -128,9 +133,11 @@ Graph graph_with_batch_constants() {
   Value& x = add_image_input(graph, "x", {Dim("N"), 4});
   Node& shape = graph.add_node({"", "Shape"}, {&x}, {"shape"});
   Node& zeros = graph.add_node({"", "ConstantOfShape"}, {shape.output(0)}, {"zeros"});
-  Node& rows = graph.add_node({"", "Gather"}, {shape.output(0), &graph.add_data("i", HostTensor::scalar<int64_t>(0))}, {"rows"});
+  Node& rows =
+      graph.add_node({"", "Gather"}, {shape.output(0), &graph.add_data("i", HostTensor::scalar<int64_t>(0))}, {"rows"});
   Node& count = graph.add_node({"", "Cast"}, {rows.output(0)}, {"count"}, {{"to", int64_t{1}}});
-  Node& inverse = graph.add_node({"", "Div"}, {&graph.add_data("one", HostTensor::from<float>({1}, {1})), count.output(0)}, {"inverse"});
+  Node& inverse = graph.add_node(
+      {"", "Div"}, {&graph.add_data("one", HostTensor::from<float>({1}, {1})), count.output(0)}, {"inverse"});
   Value* sum = &x;
   for (Value* term : {zeros.output(0), count.output(0), inverse.output(0)}) {
     sum = graph.add_node({"", "Add"}, {sum, term}, {"sum"}).output(0);
@@ -163,7 +170,8 @@ Graph rows_graph(int64_t rows) {
   Graph graph;
   Value& x = graph.add_input("x", {DType::kFloat32, {rows, 2, 3}});
   Value& shape = graph.add_data("shape", HostTensor::from<int64_t>({2}, {rows * 2, 3}));
-  Node& node = graph.add_node({"", "Reshape"}, {&x, &shape}, {"y"}, {{"shape", Shape{rows * 2, 3}}, {"axis", int64_t{1}}});
+  Node& node =
+      graph.add_node({"", "Reshape"}, {&x, &shape}, {"y"}, {{"shape", Shape{rows * 2, 3}}, {"axis", int64_t{1}}});
   node.output(0)->type = TensorType(DType::kFloat32, {rows * 2, 3});
   graph.add_output(*node.output(0));
   return graph;
@@ -196,8 +204,10 @@ TEST(SupportedOps, ListsEveryUnsupportedNodeAtOnce) {
   second.name = "second";
   PassDriver driver;
   const auto run = [&] { driver.run(graph, supported_ops_pass()); };
-  expect_error(ErrorKind::kModel, "found 2 nodes with others:\n  first (NoSuchOp): domain ai.onnx, opset 17, unknown\n  second "
-                                  "(com.custom::Fancy): domain com.custom, opset 3, unknown", run);
+  expect_error(ErrorKind::kModel,
+               "found 2 nodes with others:\n  first (NoSuchOp): domain ai.onnx, opset 17, unknown\n  second "
+               "(com.custom::Fancy): domain com.custom, opset 3, unknown",
+               run);
 }
 
 TEST(SupportedOps, RefusesOpsetsThatAreTooOldOrNotImported) {

@@ -1,7 +1,8 @@
+#include "passes/training_form.h"
+
 #include "graph/print.h"
 #include "passes/dropout.h"
 #include "passes/specialise.h"
-#include "passes/training_form.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/pass_driver.h"
 
@@ -16,7 +17,8 @@ Graph batch_norm(int64_t opset, const std::vector<std::string>& outputs, Attribu
   graph.opsets[""] = opset;
   Value& x = add_image_input(graph, "x", {Dim("N"), 2, 4, 4});
   std::vector<Value*> inputs{&x};
-  for (const char* name : {"scale", "bias", "mean", "var"}) inputs.push_back(&graph.add_data(name, HostTensor::from<float>({2}, {1, 2})));
+  for (const char* name : {"scale", "bias", "mean", "var"})
+    inputs.push_back(&graph.add_data(name, HostTensor::from<float>({2}, {1, 2})));
   Node& node = graph.add_node({"", "BatchNormalization"}, inputs, outputs, std::move(attributes));
   graph.add_output(*node.output(0));
   return graph;

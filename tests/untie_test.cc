@@ -77,11 +77,12 @@ TEST(Untie, AnIdentityThatIsAnOutputStays) {
   EXPECT_EQ(ops_of(graph), "Identity Mul Add");
 }
 
-// A fresh network as an exporter writes it: one tensor of ones and one of zeros for two BatchNormalizations, directly and
-// behind Identity.
+// A fresh network as an exporter writes it: one tensor of ones and one of zeros for two BatchNormalizations, directly
+// and behind Identity.
 Model shared_norms(int ir) {
   const auto tensor = [](const char* name, const char* value) {
-    return std::string("initializer { name: \"") + name + "\" data_type: 1 dims: 2 float_data: " + value + " float_data: " + value + " } ";
+    return std::string("initializer { name: \"") + name + "\" data_type: 1 dims: 2 float_data: " + value +
+           " float_data: " + value + " } ";
   };
   const std::string image =
       R"(type { tensor_type { elem_type: 1 shape { dim { dim_param: "N" } dim { dim_value: 2 } dim { dim_value: 3 } } } })";
@@ -93,11 +94,13 @@ Model shared_norms(int ir) {
     node { op_type: "BatchNormalization" input: "h" input: "bn2.weight" input: "zeros" input: "zeros" input: "ones" output: "y" name: "bn2" })";
   if (ir < 4) {
     for (const char* name : {"ones", "zeros"}) {
-      graph += std::string(" input { name: \"") + name + "\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }";
+      graph += std::string(" input { name: \"") + name +
+               "\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } } } } }";
     }
   }
-  return Model::from_bytes(model_bytes("ir_version: " + std::to_string(ir) + " opset_import { version: 8 } graph {" + graph + "}"),
-                           "shared");
+  return Model::from_bytes(
+      model_bytes("ir_version: " + std::to_string(ir) + " opset_import { version: 8 } graph {" + graph + "}"),
+      "shared");
 }
 
 TEST(Untie, B3_AnExportStoresEveryTensorThatWasTrainedApart) {
@@ -127,13 +130,15 @@ TEST(Untie, B3_AnExportStoresEveryTensorThatWasTrainedApart) {
     EXPECT_EQ(graph.inputs().size(), 1u);
     std::set<double> read;
     for (const char* output : {"h", "y"}) {
-      for (std::size_t i = 1; i <= 4; ++i) read.insert(graph.find_value(output)->producer()->input(i)->data.to_double().front());
+      for (std::size_t i = 1; i <= 4; ++i)
+        read.insert(graph.find_value(output)->producer()->input(i)->data.to_double().front());
     }
     EXPECT_EQ(read.size(), 8u) << "every BatchNormalization reads tensors of its own";
     EXPECT_EQ(untied_tensors(exported).size(), 0u);
     const std::string text = model_text(exported.bytes());
     std::size_t inputs = 0;
-    for (std::size_t at = text.find("\n  input {"); at != std::string::npos; at = text.find("\n  input {", at + 1)) ++inputs;
+    for (std::size_t at = text.find("\n  input {"); at != std::string::npos; at = text.find("\n  input {", at + 1))
+      ++inputs;
     EXPECT_EQ(inputs, ir < 4 ? 9u : 1u) << "before IR 4 initializers are inputs too";
   }
 }

@@ -33,7 +33,8 @@ inline std::string ops_of(const Graph& graph) {
 }
 
 // A float input [dims...] as a file declares it: "N" or "3".
-inline Value& add_image_input(Graph& graph, const std::string& name, const std::vector<Dim>& dims, DType dtype = DType::kFloat32) {
+inline Value& add_image_input(Graph& graph, const std::string& name, const std::vector<Dim>& dims,
+                              DType dtype = DType::kFloat32) {
   TensorType type;
   type.dtype = dtype;
   type.dims = dims;
