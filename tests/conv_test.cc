@@ -18,7 +18,8 @@ struct ConvGraph {
 
 ConvGraph conv(Shape x, Shape w, Attributes attributes, bool bias = false) {
   ConvGraph c;
-  std::vector<Value*> inputs{&c.graph.add_input("x", {DType::kFloat64, x}), &c.graph.add_input("w", {DType::kFloat64, w})};
+  std::vector<Value*> inputs{&c.graph.add_input("x", {DType::kFloat64, x}),
+                             &c.graph.add_input("w", {DType::kFloat64, w})};
   if (bias) inputs.push_back(&c.graph.add_input("b", {DType::kFloat64, Shape{w[0]}}));
   c.node = &c.graph.add_node({"", "Conv"}, inputs, {"y"}, std::move(attributes));
   return c;
@@ -26,7 +27,8 @@ ConvGraph conv(Shape x, Shape w, Attributes attributes, bool bias = false) {
 
 std::vector<double> run(Node& node, const std::vector<HostTensor>& inputs, int max_priority = 1 << 30) {
   infer_node(node, registry());
-  const auto outputs = run_node_on_host(node, inputs, registry(), {.max_priority = max_priority, .fill_with_nan = true});
+  const auto outputs =
+      run_node_on_host(node, inputs, registry(), {.max_priority = max_priority, .fill_with_nan = true});
   return outputs[0].to_double();
 }
 
@@ -43,7 +45,8 @@ TEST(Conv, KnownNumbersWithPaddingStrideAndBias) {
 
 TEST(Conv, GroupsSeeOnlyTheirChannels) {
   ConvGraph c = conv({1, 2, 1, 2}, {2, 1, 1, 1}, {{"group", int64_t{2}}});
-  EXPECT_THAT(run(*c.node, {HostTensor::from<double>({1, 2, 1, 2}, {1, 2, 3, 4}), HostTensor::from<double>({2, 1, 1, 1}, {10, 100})}),
+  EXPECT_THAT(run(*c.node, {HostTensor::from<double>({1, 2, 1, 2}, {1, 2, 3, 4}),
+                            HostTensor::from<double>({2, 1, 1, 1}, {10, 100})}),
               ElementsAre(10, 20, 300, 400));
 }
 
@@ -71,7 +74,8 @@ TEST(Conv, ErrorsNameTheShapes) {
   EXPECT_THAT(message(conv({1, 3, 8, 8}, {4, 2, 3, 3}, {})), testing::HasSubstr("4x2x3x3"));
   EXPECT_THAT(message(conv({1, 3, 8, 8}, {4, 3, 3}, {})), testing::HasSubstr("rank 4"));
   EXPECT_THAT(message(conv({1, 3, 2, 8}, {4, 3, 3, 3}, {})), testing::HasSubstr("fits its input"));
-  EXPECT_THAT(message(conv({1, 3, 8, 8}, {4, 3, 3, 3}, {{"kernel_shape", Ints{5, 5}}})), testing::HasSubstr("kernel_shape"));
+  EXPECT_THAT(message(conv({1, 3, 8, 8}, {4, 3, 3, 3}, {{"kernel_shape", Ints{5, 5}}})),
+              testing::HasSubstr("kernel_shape"));
   EXPECT_THAT(message(conv({1, 4, 8, 8}, {3, 2, 3, 3}, {{"group", int64_t{2}}})), testing::HasSubstr("group 2"));
 }
 
@@ -82,7 +86,8 @@ TEST(Conv, WeightGradientOfAnEmptyBatchIsZero) {
       Graph graph;
       Value& x = graph.add_input("x", {dtype, {0, 3, 5, 5}});
       Value& dy = graph.add_input("dy", {dtype, {0, 4, 3, 3}});
-      Node& node = graph.add_node({kOnwardDomain, "ConvGradWeight"}, {&x, &dy}, {"dw"}, {{"weight_shape", Ints{4, 3, 3, 3}}});
+      Node& node =
+          graph.add_node({kOnwardDomain, "ConvGradWeight"}, {&x, &dy}, {"dw"}, {{"weight_shape", Ints{4, 3, 3, 3}}});
       const auto dw = run(node, {HostTensor(dtype, {0, 3, 5, 5}), HostTensor(dtype, {0, 4, 3, 3})}, max_priority);
       EXPECT_EQ(dw, std::vector<double>(108, 0.0));
     }

@@ -14,7 +14,8 @@ struct Product {
   Node* node;
 };
 
-Product product(const char* op, const std::vector<Shape>& shapes, Attributes attributes = {}, DType dtype = DType::kFloat64) {
+Product product(const char* op, const std::vector<Shape>& shapes, Attributes attributes = {},
+                DType dtype = DType::kFloat64) {
   Product p;
   std::vector<Value*> inputs;
   for (const Shape& shape : shapes) inputs.push_back(&p.graph.add_input("x", {dtype, shape}));
@@ -29,7 +30,8 @@ std::vector<double> run(Product p, const std::vector<std::vector<double>>& value
     const TensorType& type = p.node->input(i)->type;
     inputs.push_back(HostTensor::from<double>(type.shape(), values[i]).cast(type.dtype));
   }
-  return run_node_on_host(*p.node, inputs, registry(), {.max_priority = max_priority, .fill_with_nan = true})[0].to_double();
+  return run_node_on_host(*p.node, inputs, registry(), {.max_priority = max_priority, .fill_with_nan = true})[0]
+      .to_double();
 }
 
 const Attribute kOne = int64_t{1};
@@ -44,12 +46,17 @@ TEST(Gemm, KnownNumbersInEveryTransposition) {
         if (b) attributes.set("transB", kOne);
         return attributes;
       };
-      const std::vector<double> a{1, 2, 3, 4, 5, 6}, at{1, 4, 2, 5, 3, 6}, b{1, 0, 2, 1, 0, 3}, bt{1, 2, 0, 0, 1, 3}, c{10, 20};
+      const std::vector<double> a{1, 2, 3, 4, 5, 6}, at{1, 4, 2, 5, 3, 6}, b{1, 0, 2, 1, 0, 3}, bt{1, 2, 0, 0, 1, 3},
+          c{10, 20};
       const auto expected = ElementsAre(15, 32, 33, 56);  // 2 * [[5, 11], [14, 23]] + [5, 10]
-      EXPECT_THAT(run(product("Gemm", {{2, 3}, {3, 2}, {2}}, with(false, false), dtype), {a, b, c}, max_priority), expected);
-      EXPECT_THAT(run(product("Gemm", {{3, 2}, {3, 2}, {2}}, with(true, false), dtype), {at, b, c}, max_priority), expected);
-      EXPECT_THAT(run(product("Gemm", {{2, 3}, {2, 3}, {2}}, with(false, true), dtype), {a, bt, c}, max_priority), expected);
-      EXPECT_THAT(run(product("Gemm", {{3, 2}, {2, 3}, {2}}, with(true, true), dtype), {at, bt, c}, max_priority), expected);
+      EXPECT_THAT(run(product("Gemm", {{2, 3}, {3, 2}, {2}}, with(false, false), dtype), {a, b, c}, max_priority),
+                  expected);
+      EXPECT_THAT(run(product("Gemm", {{3, 2}, {3, 2}, {2}}, with(true, false), dtype), {at, b, c}, max_priority),
+                  expected);
+      EXPECT_THAT(run(product("Gemm", {{2, 3}, {2, 3}, {2}}, with(false, true), dtype), {a, bt, c}, max_priority),
+                  expected);
+      EXPECT_THAT(run(product("Gemm", {{3, 2}, {2, 3}, {2}}, with(true, true), dtype), {at, bt, c}, max_priority),
+                  expected);
     }
   }
 }
@@ -64,7 +71,8 @@ TEST(Gemm, BroadcastsCAlongEitherDimension) {
 TEST(Gemm, SumOverAnEmptyBatchIsZero) {
   for (const int max_priority : {0, 1 << 30}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      EXPECT_THAT(run(product("Gemm", {{0, 2}, {0, 2}}, {{"transA", kOne}}, dtype), {{}, {}}, max_priority), ElementsAre(0, 0, 0, 0));
+      EXPECT_THAT(run(product("Gemm", {{0, 2}, {0, 2}}, {{"transA", kOne}}, dtype), {{}, {}}, max_priority),
+                  ElementsAre(0, 0, 0, 0));
     }
   }
 }
@@ -112,7 +120,8 @@ TEST(MatMul, DistributionFollowsTheRows) {
 TEST(MatMul, BroadcastsBatchDimensions) {
   for (const int max_priority : {0, 1 << 30}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      EXPECT_THAT(run(product("MatMul", {{2, 1, 1, 2}, {2, 2, 1}}, {}, dtype), {{1, 2, 3, 4}, {1, 10, 100, 1000}}, max_priority),
+      EXPECT_THAT(run(product("MatMul", {{2, 1, 1, 2}, {2, 2, 1}}, {}, dtype), {{1, 2, 3, 4}, {1, 10, 100, 1000}},
+                      max_priority),
                   ElementsAre(21, 2100, 43, 4300));
       EXPECT_THAT(run(product("MatMul", {{2}, {2}}, {}, dtype), {{1, 2}, {3, 4}}, max_priority), ElementsAre(11));
     }
@@ -120,7 +129,8 @@ TEST(MatMul, BroadcastsBatchDimensions) {
 }
 
 TEST(MatMul, ErrorsNameTheShapes) {
-  for (const std::vector<Shape>& shapes : std::vector<std::vector<Shape>>{{{2, 3}, {2, 3}}, {{}, {2}}, {{2, 2, 3}, {3, 3, 2}}}) {
+  for (const std::vector<Shape>& shapes :
+       std::vector<std::vector<Shape>>{{{2, 3}, {2, 3}}, {{}, {2}}, {{2, 2, 3}, {3, 3, 2}}}) {
     Product p = product("MatMul", shapes);
     try {
       infer_node(*p.node, registry());

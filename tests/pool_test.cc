@@ -20,7 +20,8 @@ struct Pool {
   Node* node;
 };
 
-Pool pool(const char* op, DType dtype, const Shape& shape, Attributes attributes, const std::vector<std::string>& outputs = {"y"}) {
+Pool pool(const char* op, DType dtype, const Shape& shape, Attributes attributes,
+          const std::vector<std::string>& outputs = {"y"}) {
   Pool p;
   Value& x = p.graph.add_input("x", {dtype, shape});
   p.node = &p.graph.add_node({"", op}, {&x}, outputs, std::move(attributes));
@@ -33,7 +34,8 @@ HostTensor tensor(DType dtype, const Shape& shape, const std::vector<double>& va
 }
 
 std::vector<HostTensor> run(const Node& node, const std::vector<HostTensor>& inputs, int max_priority = kBest) {
-  return run_node_on_host(node, inputs, registry(), {.max_priority = max_priority, .threads = 2, .fill_with_nan = true});
+  return run_node_on_host(node, inputs, registry(),
+                          {.max_priority = max_priority, .threads = 2, .fill_with_nan = true});
 }
 
 // dy -> dx through the gradient rule: the forward node runs with the outputs the rule asked for, then the emitted node.
@@ -53,7 +55,8 @@ std::vector<double> gradient(const char* op, DType dtype, const HostTensor& x, c
 TEST(MaxPool, F5_TheFirstOfEqualMaximaTakesTheGradient) {
   for (const int priority : {kPlain, kBest}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      EXPECT_THAT(gradient("MaxPool", dtype, tensor(dtype, {1, 1, 3}, {.6, .6, .3}), {1}, {{"kernel_shape", Ints{3}}}, priority),
+      EXPECT_THAT(gradient("MaxPool", dtype, tensor(dtype, {1, 1, 3}, {.6, .6, .3}), {1}, {{"kernel_shape", Ints{3}}},
+                           priority),
                   ElementsAre(1, 0, 0));
     }
   }
@@ -95,7 +98,8 @@ TEST(MaxPool, MinusInfinityAndNanAreValues) {
 TEST(MaxPool, IndicesCountInEitherOrder) {
   const HostTensor x = tensor(DType::kFloat32, {1, 2, 2, 3}, {1, 9, 2, 3, 4, 8, 7, 1, 2, 3, 4, 5});
   for (const int64_t order : {0, 1}) {
-    Pool p = pool("MaxPool", DType::kFloat32, {1, 2, 2, 3}, {{"kernel_shape", Ints{2, 2}}, {"storage_order", order}}, {"y", "i"});
+    Pool p = pool("MaxPool", DType::kFloat32, {1, 2, 2, 3}, {{"kernel_shape", Ints{2, 2}}, {"storage_order", order}},
+                  {"y", "i"});
     const auto outputs = run(*p.node, {x});
     EXPECT_THAT(outputs[0].to_double(), ElementsAre(9, 9, 7, 5));
     const int64_t first = order == 0 ? 1 : 2;
@@ -105,7 +109,8 @@ TEST(MaxPool, IndicesCountInEitherOrder) {
 
 TEST(MaxPool, PoolsBytes) {
   Pool p = pool("MaxPool", DType::kUInt8, {1, 1, 2, 2}, {{"kernel_shape", Ints{2, 2}}});
-  EXPECT_THAT(run(*p.node, {HostTensor::from<uint8_t>({1, 1, 2, 2}, {1, 200, 3, 4})})[0].values<uint8_t>(), ElementsAre(200));
+  EXPECT_THAT(run(*p.node, {HostTensor::from<uint8_t>({1, 1, 2, 2}, {1, 200, 3, 4})})[0].values<uint8_t>(),
+              ElementsAre(200));
 }
 
 // The samples of the record ask for Indices, which the channels-last kernel does not give, or for no window.
@@ -124,14 +129,19 @@ TEST(MaxPool, ChannelsLastWindowsAreThoseOfThePlainKernel) {
 }
 
 TEST(MaxPool, LargeWindowsNeedWiderPositions) {
-  EXPECT_EQ(pool("MaxPool", DType::kFloat32, {1, 1, 15, 17}, {{"kernel_shape", Ints{15, 17}}}, {"y", "", "w"}).node->output(2)->type.dtype,
+  EXPECT_EQ(pool("MaxPool", DType::kFloat32, {1, 1, 15, 17}, {{"kernel_shape", Ints{15, 17}}}, {"y", "", "w"})
+                .node->output(2)
+                ->type.dtype,
             DType::kUInt8);
-  EXPECT_EQ(pool("MaxPool", DType::kFloat32, {1, 1, 16, 16}, {{"kernel_shape", Ints{16, 16}}}, {"y", "", "w"}).node->output(2)->type.dtype,
+  EXPECT_EQ(pool("MaxPool", DType::kFloat32, {1, 1, 16, 16}, {{"kernel_shape", Ints{16, 16}}}, {"y", "", "w"})
+                .node->output(2)
+                ->type.dtype,
             DType::kInt32);
 }
 
 TEST(MaxPool, NormaliseWritesExplicitPads) {
-  Pool p = pool("MaxPool", DType::kFloat32, {1, 1, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_LOWER"}, {"strides", Ints{2, 2}}});
+  Pool p = pool("MaxPool", DType::kFloat32, {1, 1, 5, 6},
+                {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_LOWER"}, {"strides", Ints{2, 2}}});
   const Shape before = p.node->output(0)->type.shape();
   NormaliseContext context(p.graph, *p.node, 12, true);
   registry().op(p.node->op()).normalise(context);
@@ -159,11 +169,15 @@ TEST(AveragePool, CountsPaddingOnlyWhenAsked) {
   }
 }
 
-// A window that reaches past the end padding is averaged over what it meets of input and padding, not over its full size.
+// A window that reaches past the end padding is averaged over what it meets of input and padding, not over its full
+// size.
 TEST(AveragePool, CeilModeNeverCountsWhatIsBeyondThePadding) {
   for (const int priority : {kPlain, kBest}) {
     for (const int64_t include_pad : {0, 1}) {
-      const Attributes attributes{{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}, {"count_include_pad", include_pad}};
+      const Attributes attributes{{"kernel_shape", Ints{3}},
+                                  {"strides", Ints{2}},
+                                  {"ceil_mode", int64_t{1}},
+                                  {"count_include_pad", include_pad}};
       const HostTensor x = tensor(DType::kFloat64, {1, 1, 4}, {1, 2, 3, 5});
       Pool p = pool("AveragePool", DType::kFloat64, {1, 1, 4}, attributes);
       EXPECT_THAT(run(*p.node, {x}, priority)[0].to_double(), ElementsAre(2, 4));
@@ -175,7 +189,8 @@ TEST(AveragePool, CeilModeNeverCountsWhatIsBeyondThePadding) {
 TEST(GlobalAveragePool, F6_GradientIsSpreadEvenly) {
   for (const int priority : {kPlain, kBest}) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
-      const auto dx = gradient("GlobalAveragePool", dtype, tensor(dtype, {1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), {1}, {}, priority);
+      const auto dx =
+          gradient("GlobalAveragePool", dtype, tensor(dtype, {1, 1, 2, 3}, {1, 2, 3, 4, 5, 6}), {1}, {}, priority);
       ASSERT_EQ(dx.size(), 6u);
       for (const double value : dx) EXPECT_NEAR(value, 1.0 / 6, dtype == DType::kFloat32 ? 1e-7 : 1e-15);
     }
@@ -186,7 +201,8 @@ TEST(GlobalAveragePool, IsTheMeanOfEachChannel) {
   for (const int priority : {kPlain, kBest}) {
     Pool p = pool("GlobalAveragePool", DType::kFloat32, {1, 2, 1, 2}, {});
     EXPECT_THAT(p.node->output(0)->type.shape(), ElementsAre(1, 2, 1, 1));
-    EXPECT_THAT(run(*p.node, {tensor(DType::kFloat32, {1, 2, 1, 2}, {1, 2, 10, 30})}, priority)[0].to_double(), ElementsAre(1.5, 20));
+    EXPECT_THAT(run(*p.node, {tensor(DType::kFloat32, {1, 2, 1, 2}, {1, 2, 10, 30})}, priority)[0].to_double(),
+                ElementsAre(1.5, 20));
   }
 }
 

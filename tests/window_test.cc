@@ -18,8 +18,8 @@ TEST(Window, CeilModeAddsTheWindowThatReachesPastTheEnd) {
   EXPECT_THAT(make_window({{"strides", Ints{2}}, {"ceil_mode", int64_t{1}}}, {4}, {2}).output, ElementsAre(2));
 }
 
-// The last window must start inside the input or the padding before it: over 3 elements padded by 1, a third window of 2
-// with stride 2 would start at 4, past the input's end.
+// The last window must start inside the input or the padding before it: over 3 elements padded by 1, a third window of
+// 2 with stride 2 would start at 4, past the input's end.
 TEST(Window, CeilModeDropsAWindowThatStartsInTheEndPadding) {
   const Attributes attributes{{"strides", Ints{2}}, {"pads", Ints{1, 1}}, {"ceil_mode", int64_t{1}}};
   EXPECT_THAT(make_window(attributes, {3}, {2}).output, ElementsAre(2));
@@ -44,7 +44,8 @@ TEST(Window, ExplicitFormGivesTheSameWindow) {
   for (const char* pad : {"SAME_UPPER", "SAME_LOWER", "VALID"}) {
     for (int64_t size = 3; size < 12; ++size) {
       for (int64_t stride = 1; stride < 4; ++stride) {
-        Attributes attributes{{"auto_pad", pad}, {"strides", Ints{stride}}, {"dilations", Ints{2}}, {"ceil_mode", int64_t{1}}};
+        Attributes attributes{
+            {"auto_pad", pad}, {"strides", Ints{stride}}, {"dilations", Ints{2}}, {"ceil_mode", int64_t{1}}};
         const Window window = make_window(attributes, {size}, {2});
         make_explicit(attributes, window);
         EXPECT_FALSE(attributes.has("auto_pad"));
@@ -63,7 +64,8 @@ TEST(Window, TapsNameInputsAndPadding) {
 }
 
 TEST(Window, InverseListsEveryTapOnce) {
-  const Window window = make_window({{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 2}}, {"dilations", Ints{1, 2}}}, {5, 6}, {3, 2});
+  const Window window =
+      make_window({{"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 2}}, {"dilations", Ints{1, 2}}}, {5, 6}, {3, 2});
   const std::vector<int32_t> taps = window_taps(window);
   const TapInverse inverse = invert_taps(window, taps);
   std::size_t inside = 0;
@@ -72,7 +74,8 @@ TEST(Window, InverseListsEveryTapOnce) {
   for (std::size_t q = 0; q + 1 < inverse.begin.size(); ++q) {
     for (int32_t e = inverse.begin[q]; e < inverse.begin[q + 1]; ++e) {
       const auto entry = inverse.entries[static_cast<std::size_t>(e)];
-      EXPECT_EQ(taps[static_cast<std::size_t>(entry.output * window.positions() + entry.position)], static_cast<int32_t>(q));
+      EXPECT_EQ(taps[static_cast<std::size_t>(entry.output * window.positions() + entry.position)],
+                static_cast<int32_t>(q));
     }
   }
 }

@@ -76,7 +76,10 @@ class Winograd : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Winograd, AgreesWithTheDirectSum) {
-  const std::vector<Case> cases{{2, 32, 48, 8, 8, true}, {1, 48, 32, 7, 7, false}, {3, 32, 32, 4, 13, true}, {2, 64, 32, 1, 2, false},
+  const std::vector<Case> cases{{2, 32, 48, 8, 8, true},
+                                {1, 48, 32, 7, 7, false},
+                                {3, 32, 32, 4, 13, true},
+                                {2, 64, 32, 1, 2, false},
                                 {5, 80, 64, 9, 6, true}};
   for (const Case& c : cases) {
     SCOPED_TRACE(testing::Message() << c.batch << "x" << c.in << "->" << c.out << " " << c.height << "x" << c.width);
@@ -84,9 +87,11 @@ TEST_P(Winograd, AgreesWithTheDirectSum) {
     const KernelDef* kernel = winograd_kernel(*fast.node);
     if (!kernel) GTEST_SKIP() << "built without it";
     const auto expected = run_node_on_host(*exact.node, exact.inputs, registry(), {.max_priority = 0});
-    const auto found = run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
+    const auto found =
+        run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
     EXPECT_LT(relative_error(found[0], expected[0]), 1e-5);
-    const auto again = run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
+    const auto again =
+        run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
     EXPECT_TRUE(same_bits(found[0], again[0]));
   }
 }
@@ -98,7 +103,8 @@ TEST_P(Winograd, BlocksOfImagesJoin) {
   const KernelDef* kernel = winograd_kernel(*fast.node);
   if (!kernel) GTEST_SKIP() << "built without it";
   const auto expected = run_node_on_host(*exact.node, exact.inputs, registry(), {.threads = 2});
-  const auto found = run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
+  const auto found =
+      run_node_on_host(*fast.node, fast.inputs, registry(), {.kernel = kernel, .threads = 2, .fill_with_nan = true});
   EXPECT_LT(relative_error(found[0], expected[0]), 1e-5);
 }
 

@@ -10,7 +10,8 @@
 
 namespace onward {
 
-std::vector<double> average_divisors(const Attributes& attributes, const Window& window, const std::vector<int32_t>& taps) {
+std::vector<double> average_divisors(const Attributes& attributes, const Window& window,
+                                     const std::vector<int32_t>& taps) {
   const bool include_pad = attributes.get_int("count_include_pad", 0) != 0;
   const int64_t positions = window.positions();
   std::vector<double> divisors;
@@ -76,14 +77,25 @@ std::vector<Case> cases() {
   return {
       {"2x2", {2, 3, 4, 6}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
       {"pads", {2, 5, 5, 4}, {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
-      {"include-pad", {2, 5, 5, 4}, {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", one}}},
+      {"include-pad",
+       {2, 5, 5, 4},
+       {{"kernel_shape", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}, {"count_include_pad", one}}},
       {"asymmetric", {1, 2, 5, 5}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{2, 0, 0, 1}}}},
       {"ceil", {1, 2, 6, 7}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", one}}},
-      {"ceil-include-pad", {1, 2, 6, 8}, {{"kernel_shape", Ints{3, 4}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 1, 1, 1}},
-                                          {"ceil_mode", one}, {"count_include_pad", one}}},
-      {"dilations", {1, 2, 8, 7}, {{"kernel_shape", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 0, 1}}}},
+      {"ceil-include-pad",
+       {1, 2, 6, 8},
+       {{"kernel_shape", Ints{3, 4}},
+        {"strides", Ints{2, 3}},
+        {"pads", Ints{1, 1, 1, 1}},
+        {"ceil_mode", one},
+        {"count_include_pad", one}}},
+      {"dilations",
+       {1, 2, 8, 7},
+       {{"kernel_shape", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 0, 1}}}},
       {"same-upper", {1, 2, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_UPPER"}, {"strides", Ints{2, 2}}}},
-      {"same-lower", {1, 2, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_LOWER"}, {"count_include_pad", one}}},
+      {"same-lower",
+       {1, 2, 5, 6},
+       {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_LOWER"}, {"count_include_pad", one}}},
       {"gaps", {1, 2, 7, 8}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{3, 3}}}},
       {"1d", {2, 3, 9}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", Ints{1, 0}}}},
       {"3d", {1, 2, 4, 3, 4}, {{"kernel_shape", Ints{2, 2, 3}}, {"pads", Ints{0, 1, 1, 0, 0, 1}}}},
@@ -105,7 +117,8 @@ std::vector<SampleCase> grad_samples() {
   std::vector<SampleCase> samples;
   for (const Case& c : cases()) {
     const Window window = pooling_window(c.attributes, c.x);
-    SampleCase sample{.name = c.name, .inputs = {SampleInput{.shape = pooled_shape(c.x, window)}}, .attributes = c.attributes};
+    SampleCase sample{
+        .name = c.name, .inputs = {SampleInput{.shape = pooled_shape(c.x, window)}}, .attributes = c.attributes};
     make_explicit(sample.attributes, window);
     sample.attributes.set("input_shape", c.x);
     samples.push_back(std::move(sample));
@@ -116,11 +129,23 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_average_pool(Registry& registry) {
-  registry.add(OpDef{.id = kAveragePool, .versions = {1, 7, 10, 11, 19, 22}, .summary = "mean of each window",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .flops = flops, .samples = samples});
-  registry.add(OpDef{.id = kAveragePoolGrad, .summary = "gradient of AveragePool from dy", .inputs = {1, 1},
-                     .outputs = {1, 1}, .infer = infer_grad, .flops = grad_flops, .samples = grad_samples});
+  registry.add(OpDef{.id = kAveragePool,
+                     .versions = {1, 7, 10, 11, 19, 22},
+                     .summary = "mean of each window",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .flops = flops,
+                     .samples = samples});
+  registry.add(OpDef{.id = kAveragePoolGrad,
+                     .summary = "gradient of AveragePool from dy",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .flops = grad_flops,
+                     .samples = grad_samples});
 }
 
 }  // namespace onward

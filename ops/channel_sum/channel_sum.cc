@@ -33,9 +33,15 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_channel_sum(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "ChannelSum"}, .summary = "sum over all dimensions but the second",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .distribute = distribute, .flops = flops,
-                     .samples = samples, .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = {kOnwardDomain, "ChannelSum"},
+                     .summary = "sum over all dimensions but the second",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .flops = flops,
+                     .samples = samples,
+                     .precision = PrecisionClass::kAccurate});
 }
 
 }  // namespace onward

@@ -8,7 +8,8 @@
 namespace onward {
 namespace {
 
-template <typename T> ONWARD_SIMD double sum_of(const T* x, int64_t count) {
+template <typename T>
+ONWARD_SIMD double sum_of(const T* x, int64_t count) {
   constexpr int kLanes = 16;  // independent sums, so that the loop vectorises
   double lanes[kLanes] = {};
   int64_t i = 0;
@@ -22,7 +23,8 @@ template <typename T> ONWARD_SIMD double sum_of(const T* x, int64_t count) {
 }
 
 // Row-major: every plane of the image is contiguous.
-template <typename T> void channel_sum(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void channel_sum(const KernelSpec& spec, const KernelContext& context) {
   const Shape& shape = spec.inputs[0].shape;
   const int64_t channels = shape[1], plane = element_count(Shape(shape.begin() + 2, shape.end()));
   parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
@@ -34,14 +36,16 @@ template <typename T> void channel_sum(const KernelSpec& spec, const KernelConte
   });
 }
 
-template <typename T> ONWARD_SIMD void add_rows(const T* x, double* sums, int64_t channels, int64_t begin, int64_t end) {
+template <typename T>
+ONWARD_SIMD void add_rows(const T* x, double* sums, int64_t channels, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     for (int64_t c = 0; c < channels; ++c) sums[c] += static_cast<double>(x[row * channels + c]);
   }
 }
 
 // Channels-last: every thread adds its pixels, then the threads' sums are added in order.
-template <typename T> class ChannelSumLast final : public Kernel {
+template <typename T>
+class ChannelSumLast final : public Kernel {
  public:
   explicit ChannelSumLast(const KernelSpec& spec)
       : channels_(spec.inputs[0].shape[1]),
@@ -73,14 +77,19 @@ template <typename T> class ChannelSumLast final : public Kernel {
   int64_t channels_, rows_, parts_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make_last(const KernelSpec& spec) {
+template <typename T>
+std::unique_ptr<Kernel> make_last(const KernelSpec& spec) {
   return std::make_unique<ChannelSumLast<T>>(spec);
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   const OpId op{kOnwardDomain, "ChannelSum"};
   registry.add(KernelDef{.op = op, .dtype = dtype_of<T>(), .make = make_function_kernel<channel_sum<T>>});
-  registry.add(KernelDef{.op = op, .dtype = dtype_of<T>(), .priority = 10, .input_layouts = {OperandLayout::kChannelsLast},
+  registry.add(KernelDef{.op = op,
+                         .dtype = dtype_of<T>(),
+                         .priority = 10,
+                         .input_layouts = {OperandLayout::kChannelsLast},
                          .make = make_last<T>});
 }
 

@@ -27,16 +27,16 @@ void infer(InferContext& context) {
 void infer_grad_input(InferContext& context) {
   const Shape x = context.attributes().get_ints("input_shape");
   const ConvGeometry geometry = conv_geometry(context.attributes(), x, context.shape(1));
-  context.require(context.shape(0) == geometry.output_shape(), "an output gradient " + to_string(geometry.output_shape()),
-                  to_string(context.shape(0)));
+  context.require(context.shape(0) == geometry.output_shape(),
+                  "an output gradient " + to_string(geometry.output_shape()), to_string(context.shape(0)));
   context.set(0, context.dtype(0), x);
 }
 
 void infer_grad_weight(InferContext& context) {
   const Shape w = context.attributes().get_ints("weight_shape");
   const ConvGeometry geometry = conv_geometry(context.attributes(), context.shape(0), w);
-  context.require(context.shape(1) == geometry.output_shape(), "an output gradient " + to_string(geometry.output_shape()),
-                  to_string(context.shape(1)));
+  context.require(context.shape(1) == geometry.output_shape(),
+                  "an output gradient " + to_string(geometry.output_shape()), to_string(context.shape(1)));
   context.set(0, context.dtype(0), w);
 }
 
@@ -77,7 +77,8 @@ void distribute(DistributionContext& context) {
 void distribute_grad_weight(DistributionContext& context) {
   const Distribution x = context.input(0), dy = context.input(1);
   if (x != dy) context.fail("needs an input and an output gradient that are spread alike over the replicas");
-  if (x == Distribution::kPartial) context.fail("reads sums that are not complete before they are added over the replicas");
+  if (x == Distribution::kPartial)
+    context.fail("reads sums that are not complete before they are added over the replicas");
   context.set(0, dy == Distribution::kBatchSplit ? Distribution::kPartial : dy);
 }
 
@@ -114,7 +115,11 @@ std::vector<Case> cases() {
       {"asymmetric", {2, 2, 5, 4}, {3, 2, 2, 3}, true, {{"strides", Ints{1, 2}}, {"pads", Ints{0, 2, 1, 1}}}},
       {"dilation", {1, 2, 8, 9}, {3, 2, 3, 2}, false, {{"dilations", Ints{2, 3}}, {"pads", Ints{1, 0, 2, 1}}}},
       {"groups", {2, 6, 4, 5}, {4, 3, 3, 3}, true, {{"group", int64_t{2}}, {"pads", Ints{1, 1, 1, 1}}}},
-      {"depthwise", {2, 4, 5, 5}, {8, 1, 3, 3}, true, {{"group", int64_t{4}}, {"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 1}}}},
+      {"depthwise",
+       {2, 4, 5, 5},
+       {8, 1, 3, 3},
+       true,
+       {{"group", int64_t{4}}, {"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{2, 1}}}},
       {"same-upper", {1, 2, 5, 6}, {3, 2, 2, 4}, false, {{"auto_pad", "SAME_UPPER"}, {"strides", Ints{2, 1}}}},
       {"same-lower", {1, 2, 5, 6}, {3, 2, 2, 4}, false, {{"auto_pad", "SAME_LOWER"}, {"strides", Ints{2, 1}}}},
       {"valid", {1, 2, 5, 6}, {3, 2, 2, 4}, false, {{"auto_pad", "VALID"}}},
@@ -130,7 +135,10 @@ std::vector<Case> cases() {
 std::vector<SampleCase> samples() {
   std::vector<SampleCase> samples;
   for (const Case& c : cases()) {
-    SampleCase sample{.name = c.name, .inputs = {SampleInput{c.x}, SampleInput{c.w}}, .attributes = c.attributes, .gradients = {0, 1}};
+    SampleCase sample{.name = c.name,
+                      .inputs = {SampleInput{c.x}, SampleInput{c.w}},
+                      .attributes = c.attributes,
+                      .gradients = {0, 1}};
     if (c.bias) {
       sample.inputs.push_back(SampleInput{.shape = {c.w[0]}});
       sample.gradients.push_back(2);
@@ -163,15 +171,36 @@ std::vector<SampleCase> grad_weight_samples() { return gradient_samples(true); }
 }  // namespace
 
 void register_conv(Registry& registry) {
-  registry.add(OpDef{.id = kConv, .versions = {1, 11, 22}, .summary = "convolution", .inputs = {2, 3}, .outputs = {1, 1},
-                     .infer = infer, .gradient = gradient, .normalise = normalise, .distribute = distribute, .flops = flops,
-                     .samples = samples, .precision = PrecisionClass::kCompute});
-  registry.add(OpDef{.id = kConvGradInput, .summary = "gradient of Conv to its input, from dy and the weights",
-                     .inputs = {2, 2}, .outputs = {1, 1}, .infer = infer_grad_input, .distribute = distribute,
-                     .flops = grad_input_flops, .samples = grad_input_samples, .precision = PrecisionClass::kCompute});
-  registry.add(OpDef{.id = kConvGradWeight, .summary = "gradient of Conv to its weights, from x and dy", .inputs = {2, 2},
-                     .outputs = {1, 1}, .infer = infer_grad_weight, .distribute = distribute_grad_weight,
-                     .flops = grad_weight_flops, .samples = grad_weight_samples, .precision = PrecisionClass::kCompute});
+  registry.add(OpDef{.id = kConv,
+                     .versions = {1, 11, 22},
+                     .summary = "convolution",
+                     .inputs = {2, 3},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
+                     .flops = flops,
+                     .samples = samples,
+                     .precision = PrecisionClass::kCompute});
+  registry.add(OpDef{.id = kConvGradInput,
+                     .summary = "gradient of Conv to its input, from dy and the weights",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer_grad_input,
+                     .distribute = distribute,
+                     .flops = grad_input_flops,
+                     .samples = grad_input_samples,
+                     .precision = PrecisionClass::kCompute});
+  registry.add(OpDef{.id = kConvGradWeight,
+                     .summary = "gradient of Conv to its weights, from x and dy",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer_grad_weight,
+                     .distribute = distribute_grad_weight,
+                     .flops = grad_weight_flops,
+                     .samples = grad_weight_samples,
+                     .precision = PrecisionClass::kCompute});
 }
 
 }  // namespace onward

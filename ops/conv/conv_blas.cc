@@ -1,8 +1,8 @@
-// Convolutions in fp64 through BLAS. The activations are channels-last, so that the patch under one output position is a
-// list of contiguous runs of channels: a few hundred pixels at a time are copied out as rows of patches (K = positions *
-// channels of a group) and multiplied by the weights, which are packed to (group, K, out channels) at every run. Threads
-// take whole images; only the gradient of the weights, a sum over images, takes output channels instead, so that every
-// element is added up in one order.
+// Convolutions in fp64 through BLAS. The activations are channels-last, so that the patch under one output position is
+// a list of contiguous runs of channels: a few hundred pixels at a time are copied out as rows of patches (K =
+// positions * channels of a group) and multiplied by the weights, which are packed to (group, K, out channels) at every
+// run. Threads take whole images; only the gradient of the weights, a sum over images, takes output channels instead,
+// so that every element is added up in one order.
 #include <algorithm>
 #include <cstring>
 
@@ -42,7 +42,8 @@ class BlasConv : public Kernel {
   }
 
   // Calls body(image, part) for every image; images of one part run on one thread.
-  template <typename Body> void for_each_image(Body&& body) const {
+  template <typename Body>
+  void for_each_image(Body&& body) const {
     parallel_for(threads_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
         const int64_t last = geometry_.batch * (part + 1) / threads_;
@@ -64,7 +65,8 @@ class BlasConv : public Kernel {
         if (tap < 0) {
           std::fill_n(patch, channels, 0.0);
         } else {
-          std::memcpy(patch, x + tap * geometry_.all_in_channels() + group * channels, static_cast<std::size_t>(channels) * sizeof(double));
+          std::memcpy(patch, x + tap * geometry_.all_in_channels() + group * channels,
+                      static_cast<std::size_t>(channels) * sizeof(double));
         }
       }
     }
@@ -88,7 +90,8 @@ class BlasConv : public Kernel {
   int64_t threads_;
 
  private:
-  template <bool kPack> void move_weights(double* w, double* packed) const {
+  template <bool kPack>
+  void move_weights(double* w, double* packed) const {
     const int64_t outs = geometry_.out_channels, ins = geometry_.in_channels;
     parallel_for(geometry_.all_out_channels(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t o = begin; o < end; ++o) {
@@ -131,7 +134,8 @@ class BlasConvForward final : public BlasConv {
     }
   }
 
-  void multiply(const double* x, const double* weights, int64_t group, int64_t begin, int64_t end, double* patch, double* y) const {
+  void multiply(const double* x, const double* weights, int64_t group, int64_t begin, int64_t end, double* patch,
+                double* y) const {
     gather(x, group, begin, end, patch);
     const int64_t outs = geometry_.out_channels, k = geometry_.filter_size();
     blas::product(false, false, end - begin, outs, k, 1, patch, k, weights + group * k * outs, outs, 1,
@@ -153,14 +157,16 @@ class BlasConvGradInput final : public BlasConv {
       std::fill_n(dx, in_size() * geometry_.all_in_channels(), 0.0);
       for (int64_t group = 0; group < geometry_.groups; ++group) {
         for (int64_t begin = 0; begin < out_size(); begin += kPixels) {
-          multiply(dy, packed(context), group, begin, std::min(begin + kPixels, out_size()), patches(context, part), dx);
+          multiply(dy, packed(context), group, begin, std::min(begin + kPixels, out_size()), patches(context, part),
+                   dx);
         }
       }
     });
   }
 
  private:
-  void multiply(const double* dy, const double* weights, int64_t group, int64_t begin, int64_t end, double* patch, double* dx) const {
+  void multiply(const double* dy, const double* weights, int64_t group, int64_t begin, int64_t end, double* patch,
+                double* dx) const {
     const int64_t outs = geometry_.out_channels, k = geometry_.filter_size();
     blas::product(false, true, end - begin, k, outs, 1, dy + begin * geometry_.all_out_channels() + group * outs,
                   geometry_.all_out_channels(), weights + group * k * outs, outs, 0, patch, k);
@@ -194,12 +200,13 @@ class BlasConvGradWeight final : public BlasConv {
       double beta = 0;  // the first product overwrites what the workspace holds
       for (int64_t image = 0; image < geometry_.batch; ++image) {
         const double* x = context.in<double>(0) + image * in_size() * geometry_.all_in_channels();
-        const double* dy = context.in<double>(1) + image * out_size() * geometry_.all_out_channels() + group * outs + first;
+        const double* dy =
+            context.in<double>(1) + image * out_size() * geometry_.all_out_channels() + group * outs + first;
         for (int64_t begin = 0; begin < out_size(); begin += kPixels, beta = 1) {
           const int64_t end = std::min(begin + kPixels, out_size());
           gather(x, group, begin, end, patch);
-          blas::product(true, false, k, last - first, end - begin, 1, patch, k, dy + begin * geometry_.all_out_channels(),
-                        geometry_.all_out_channels(), beta, dw, outs);
+          blas::product(true, false, k, last - first, end - begin, 1, patch, k,
+                        dy + begin * geometry_.all_out_channels(), geometry_.all_out_channels(), beta, dw, outs);
         }
       }
     }
@@ -211,13 +218,21 @@ bool accepts(const KernelSpec& spec) {
   return geometry.batch > 0 && geometry.in_channels > 0 && geometry.out_channels > 0;
 }
 
-template <typename K> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<K>(spec); }
+template <typename K>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
 
 KernelDef kernel(const OpId& op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
   const auto last = OperandLayout::kChannelsLast, row = OperandLayout::kRowMajor;
   const bool weights_out = op == kConvGradWeight;
-  return {.op = op, .dtype = DType::kFloat64, .priority = 10, .input_layouts = {last, weights_out ? last : row, row},
-          .output_layouts = {weights_out ? row : last}, .accepts = accepts, .make = make};
+  return {.op = op,
+          .dtype = DType::kFloat64,
+          .priority = 10,
+          .input_layouts = {last, weights_out ? last : row, row},
+          .output_layouts = {weights_out ? row : last},
+          .accepts = accepts,
+          .make = make};
 }
 
 }  // namespace

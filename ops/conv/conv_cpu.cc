@@ -1,5 +1,6 @@
-// The plain convolution: the reference that faster ones are tested against. Row-major, loops as in the definition; a table
-// of window taps stands for all index arithmetic, so that one loop serves every rank, stride, dilation and padding.
+// The plain convolution: the reference that faster ones are tested against. Row-major, loops as in the definition; a
+// table of window taps stands for all index arithmetic, so that one loop serves every rank, stride, dilation and
+// padding.
 #include <algorithm>
 
 #include "ops/conv/geometry.h"
@@ -12,7 +13,9 @@ namespace {
 class PlainConv : public Kernel {
  public:
   explicit PlainConv(const KernelSpec& spec)
-      : geometry_(conv_geometry(spec)), taps_(window_taps(geometry_.window)), has_bias_(spec.op == kConv && spec.has_input(2)) {}
+      : geometry_(conv_geometry(spec)),
+        taps_(window_taps(geometry_.window)),
+        has_bias_(spec.op == kConv && spec.has_input(2)) {}
 
  protected:
   int64_t in_size() const { return geometry_.window.input_count(); }
@@ -26,7 +29,8 @@ class PlainConv : public Kernel {
 };
 
 // The products of one filter plane with the input plane under one output position.
-template <typename T> T dot(const T* x, const T* w, const int32_t* taps, int64_t positions) {
+template <typename T>
+T dot(const T* x, const T* w, const int32_t* taps, int64_t positions) {
   T sum = 0;
   for (int64_t k = 0; k < positions; ++k) {
     if (taps[k] >= 0) sum += x[taps[k]] * w[k];
@@ -34,7 +38,8 @@ template <typename T> T dot(const T* x, const T* w, const int32_t* taps, int64_t
   return sum;
 }
 
-template <typename T> class PlainConvForward final : public PlainConv {
+template <typename T>
+class PlainConvForward final : public PlainConv {
  public:
   using PlainConv::PlainConv;
 
@@ -62,7 +67,8 @@ template <typename T> class PlainConvForward final : public PlainConv {
   }
 };
 
-template <typename T> class PlainConvGradInput final : public PlainConv {
+template <typename T>
+class PlainConvGradInput final : public PlainConv {
  public:
   using PlainConv::PlainConv;
 
@@ -90,7 +96,8 @@ template <typename T> class PlainConvGradInput final : public PlainConv {
   }
 };
 
-template <typename T> class PlainConvGradWeight final : public PlainConv {
+template <typename T>
+class PlainConvGradWeight final : public PlainConv {
  public:
   using PlainConv::PlainConv;
 
@@ -118,9 +125,13 @@ template <typename T> class PlainConvGradWeight final : public PlainConv {
   }
 };
 
-template <typename K> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<K>(spec); }
+template <typename K>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = kConv, .dtype = dtype_of<T>(), .make = make<PlainConvForward<T>>});
   registry.add(KernelDef{.op = kConvGradInput, .dtype = dtype_of<T>(), .make = make<PlainConvGradInput<T>>});
   registry.add(KernelDef{.op = kConvGradWeight, .dtype = dtype_of<T>(), .make = make<PlainConvGradWeight<T>>});

@@ -1,6 +1,6 @@
-// Convolutions in fp32 through oneDNN. Activations are channels-last. Weights come row-major and are packed into the layout
-// that the primitive asks for at every run, because they change at every step (plain weights would cost up to 8x); the
-// gradient of the weights is unpacked in the same way.
+// Convolutions in fp32 through oneDNN. Activations are channels-last. Weights come row-major and are packed into the
+// layout that the primitive asks for at every run, because they change at every step (plain weights would cost up to
+// 8x); the gradient of the weights is unpacked in the same way.
 #include <algorithm>
 
 #include "ops/conv/geometry.h"
@@ -32,8 +32,8 @@ struct Tensors {
   }
 };
 
-// A convolution step with a copy of the weights before it (or of their gradient after it), if the primitive wants another
-// layout than ours. The workspace holds the packed weights and a scratchpad for one step at a time.
+// A convolution step with a copy of the weights before it (or of their gradient after it), if the primitive wants
+// another layout than ours. The workspace holds the packed weights and a scratchpad for one step at a time.
 class OnednnConv : public Kernel {
  public:
   explicit OnednnConv(const KernelSpec& spec) : threads_(spec.threads) {}
@@ -75,8 +75,10 @@ class OnednnConvForward final : public OnednnConv {
       const ConvGeometry geometry = conv_geometry(spec);
       const Tensors t(geometry);
       const dnnl::memory::desc bias = onednn::row_major({geometry.all_out_channels()});
-      const auto forward = onednn::convolution_forward(geometry.window, t.x, t.packed, has_bias_ ? &bias : nullptr, t.y);
-      std::vector<Step::Argument> arguments{{DNNL_ARG_SRC, t.x}, {DNNL_ARG_WEIGHTS, forward.weights_desc()}, {DNNL_ARG_DST, t.y}};
+      const auto forward =
+          onednn::convolution_forward(geometry.window, t.x, t.packed, has_bias_ ? &bias : nullptr, t.y);
+      std::vector<Step::Argument> arguments{
+          {DNNL_ARG_SRC, t.x}, {DNNL_ARG_WEIGHTS, forward.weights_desc()}, {DNNL_ARG_DST, t.y}};
       if (has_bias_) arguments.push_back({DNNL_ARG_BIAS, bias});
       set_steps(Step(forward, dnnl::convolution_forward(forward), arguments), t.w, forward.weights_desc());
     });
@@ -121,9 +123,10 @@ class OnednnConvGradWeight final : public OnednnConv {
       const Tensors t(geometry);
       const auto forward = onednn::convolution_forward(geometry.window, t.x, t.packed, nullptr, t.y);
       const auto backward = onednn::convolution_grad_weight(geometry.window, t.x, t.packed, t.y, forward);
-      set_steps(Step(backward, dnnl::convolution_backward_weights(backward),
-                     {{DNNL_ARG_SRC, t.x}, {DNNL_ARG_DIFF_DST, t.y}, {DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc()}}),
-                backward.diff_weights_desc(), t.w);
+      set_steps(
+          Step(backward, dnnl::convolution_backward_weights(backward),
+               {{DNNL_ARG_SRC, t.x}, {DNNL_ARG_DIFF_DST, t.y}, {DNNL_ARG_DIFF_WEIGHTS, backward.diff_weights_desc()}}),
+          backward.diff_weights_desc(), t.w);
     });
   }
 
@@ -138,18 +141,29 @@ class OnednnConvGradWeight final : public OnednnConv {
 // One to three spatial dimensions, nothing empty, no cropping: the rest is the plain kernel's.
 bool accepts(const KernelSpec& spec) {
   const ConvGeometry geometry = conv_geometry(spec);
-  const auto negative = [](const Shape& pads) { return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; }); };
+  const auto negative = [](const Shape& pads) {
+    return std::any_of(pads.begin(), pads.end(), [](int64_t p) { return p < 0; });
+  };
   const bool empty = geometry.batch == 0 || geometry.in_channels == 0 || geometry.out_channels == 0;
-  return geometry.window.input.size() <= 3 && !empty && !negative(geometry.window.pads_begin) && !negative(geometry.window.pads_end);
+  return geometry.window.input.size() <= 3 && !empty && !negative(geometry.window.pads_begin) &&
+         !negative(geometry.window.pads_end);
 }
 
-template <typename K> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<K>(spec); }
+template <typename K>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
 
 KernelDef kernel(const OpId& op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
   const auto last = OperandLayout::kChannelsLast, row = OperandLayout::kRowMajor;
   const bool weights_out = op == kConvGradWeight;
-  return {.op = op, .dtype = DType::kFloat32, .priority = 10, .input_layouts = {last, weights_out ? last : row, row},
-          .output_layouts = {weights_out ? row : last}, .accepts = accepts, .make = make};
+  return {.op = op,
+          .dtype = DType::kFloat32,
+          .priority = 10,
+          .input_layouts = {last, weights_out ? last : row, row},
+          .output_layouts = {weights_out ? row : last},
+          .accepts = accepts,
+          .make = make};
 }
 
 }  // namespace

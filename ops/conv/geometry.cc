@@ -22,17 +22,22 @@ double ConvGeometry::flops() const {
 
 ConvGeometry conv_geometry(const Attributes& attributes, const Shape& x, const Shape& w) {
   const Shape spatial = spatial_of(x);
-  require(w.size() == x.size(),
-          fmt::format("expected weights of rank {} like the input, found {} for the input {}", x.size(), to_string(w), to_string(x)));
+  require(w.size() == x.size(), fmt::format("expected weights of rank {} like the input, found {} for the input {}",
+                                            x.size(), to_string(w), to_string(x)));
   const Shape kernel(w.begin() + 2, w.end());
   require(attributes.get_ints("kernel_shape", kernel) == kernel,
           fmt::format("expected the attribute 'kernel_shape' to agree with the weights {}, found {}", to_string(w),
                       to_string(attributes.get_ints("kernel_shape", kernel))));
   const int64_t groups = attributes.get_int("group", 1);
-  require(groups >= 1 && w[0] % groups == 0 && x[1] == w[1] * groups,
-          fmt::format("expected input channels = group * weight channels and output channels that are a multiple of the "
-                      "group, found the input {}, the weights {} and group {}", to_string(x), to_string(w), groups));
-  return {.batch = x[0], .groups = groups, .in_channels = w[1], .out_channels = w[0] / groups,
+  require(
+      groups >= 1 && w[0] % groups == 0 && x[1] == w[1] * groups,
+      fmt::format("expected input channels = group * weight channels and output channels that are a multiple of the "
+                  "group, found the input {}, the weights {} and group {}",
+                  to_string(x), to_string(w), groups));
+  return {.batch = x[0],
+          .groups = groups,
+          .in_channels = w[1],
+          .out_channels = w[0] / groups,
           .window = make_window(attributes, spatial, kernel)};
 }
 

@@ -11,8 +11,8 @@ inline const OpId kConv{"", "Conv"};
 inline const OpId kConvGradInput{kOnwardDomain, "ConvGradInput"};
 inline const OpId kConvGradWeight{kOnwardDomain, "ConvGradWeight"};
 
-// The sizes of a convolution: x is (batch, groups * in_channels, window.input), w is (groups * out_channels, in_channels,
-// window.kernel), y is (batch, groups * out_channels, window.output).
+// The sizes of a convolution: x is (batch, groups * in_channels, window.input), w is (groups * out_channels,
+// in_channels, window.kernel), y is (batch, groups * out_channels, window.output).
 struct ConvGeometry {
   int64_t batch;
   int64_t groups;

@@ -11,8 +11,8 @@ typedef float Lanes __attribute__((vector_size(sizeof(float) * kLanes), may_alia
 
 #define ONWARD_INLINE [[gnu::always_inline]] inline
 
-// The one-dimensional transforms, from elements `step` apart to elements `to_step` apart. Applied to the rows and then to the
-// columns of a tile they give the two-dimensional ones. Common terms are computed once.
+// The one-dimensional transforms, from elements `step` apart to elements `to_step` apart. Applied to the rows and then
+// to the columns of a tile they give the two-dimensional ones. Common terms are computed once.
 ONWARD_INLINE void multiply_bt(const Lanes* d, int step, Lanes* to, int to_step) {
   const Lanes p = d[4 * step] - 4.0f * d[2 * step], q = d[3 * step] - 4.0f * d[1 * step];
   const Lanes r = d[4 * step] - d[2 * step], s = 2.0f * (d[3 * step] - d[1 * step]);
@@ -75,13 +75,15 @@ ONWARD_INLINE Place place_of(const Tiles& tiles, int64_t tile) {
 
 // Reads `size` x `size` pixels from (row, column) on, zeros outside of the image.
 template <int kSize>
-ONWARD_INLINE void read_tile(const Tiles& tiles, const float* image, int64_t row, int64_t column, int64_t channel, Lanes* tile) {
+ONWARD_INLINE void read_tile(const Tiles& tiles, const float* image, int64_t row, int64_t column, int64_t channel,
+                             Lanes* tile) {
   const bool inside = row >= 0 && column >= 0 && row + kSize <= tiles.height && column + kSize <= tiles.width;
   for (int i = 0; i < kSize; ++i) {
     for (int j = 0; j < kSize; ++j) {
       const int64_t y = row + i, x = column + j;
       const bool exists = inside || (y >= 0 && y < tiles.height && x >= 0 && x < tiles.width);
-      tile[i * kSize + j] = exists ? *reinterpret_cast<const Lanes*>(image + (y * tiles.width + x) * tiles.channels + channel) : Lanes{};
+      tile[i * kSize + j] =
+          exists ? *reinterpret_cast<const Lanes*>(image + (y * tiles.width + x) * tiles.channels + channel) : Lanes{};
     }
   }
 }
@@ -120,14 +122,16 @@ ONWARD_SIMD void gradient_tiles(const Tiles& tiles, const float* dy, float* v, i
   }
 }
 
-ONWARD_SIMD void output_tiles(const Tiles& tiles, const float* m, const float* bias, float* y, int64_t begin, int64_t end) {
+ONWARD_SIMD void output_tiles(const Tiles& tiles, const float* m, const float* bias, float* y, int64_t begin,
+                              int64_t end) {
   const int64_t count = tiles.count();
   for (int64_t t = begin; t < end; ++t) {
     const Place place = place_of(tiles, t);
     float* image = y + place.image * tiles.height * tiles.width * tiles.channels;
     for (int64_t c = 0; c < tiles.channels; c += kLanes) {
       Lanes points[kPoints], half[24], tile[16];
-      for (int64_t k = 0; k < kPoints; ++k) points[k] = *reinterpret_cast<const Lanes*>(m + (k * count + t) * tiles.channels + c);
+      for (int64_t k = 0; k < kPoints; ++k)
+        points[k] = *reinterpret_cast<const Lanes*>(m + (k * count + t) * tiles.channels + c);
       for (int i = 0; i < 6; ++i) multiply_at(points + 6 * i, 1, half + 4 * i, 1);
       for (int j = 0; j < 4; ++j) multiply_at(half + j, 4, tile + j, 4);
       for (int64_t i = 0; i < kTile && place.row + i < tiles.height; ++i) {

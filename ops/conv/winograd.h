@@ -3,18 +3,18 @@
 
 namespace onward::winograd {
 
-// Winograd's minimal filtering F(4x4, 3x3) (Lavin and Gray, arXiv:1509.09308): a 3x3 convolution with stride 1 computes each
-// 4x4 tile of its output from a 6x6 tile of its input by 36 multiplications per pair of channels instead of 144. With the
-// matrices B, G and A of that paper:
+// Winograd's minimal filtering F(4x4, 3x3) (Lavin and Gray, arXiv:1509.09308): a 3x3 convolution with stride 1 computes
+// each 4x4 tile of its output from a 6x6 tile of its input by 36 multiplications per pair of channels instead of 144.
+// With the matrices B, G and A of that paper:
 //
 //   output        Y  = A^T [ (B^T X B) . (G W G^T) ] A      "." are 36 matrix products over the channels
 //   weights       dW = G^T [ (B^T X B) . (A dY A^T) ] G     36 matrix products over the tiles
 //
-// and the gradient of the input is the output of a convolution of dY with flipped weights. The points 0, +-1, +-2 lose about
-// three bits against the direct sum.
+// and the gradient of the input is the output of a convolution of dY with flipped weights. The points 0, +-1, +-2 lose
+// about three bits against the direct sum.
 //
-// Transformed tensors have a leading dimension of 36. Channels are multiples of 16 and images channels-last; a tile that
-// reaches past the image reads zeros and writes nothing there.
+// Transformed tensors have a leading dimension of 36. Channels are multiples of 16 and images channels-last; a tile
+// that reaches past the image reads zeros and writes nothing there.
 inline constexpr int64_t kTile = 4;
 inline constexpr int64_t kPoints = 36;
 inline constexpr int64_t kLanes = 16;

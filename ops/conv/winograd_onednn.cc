@@ -1,7 +1,8 @@
 // 3x3 convolutions with stride 1 and padding 1 by Winograd's F(4x4, 3x3), in fp32 on channels-last activations: up to
 // three times as fast as the direct ones, at about ten times their rounding error, hence only where the spec allows it.
-// Transforms are ours (winograd.h), the 36 matrix products one batched product of oneDNN. Images go through in blocks: small
-// enough for the transformed tensors to stay in the cache, large enough to outweigh reading the transformed weights again.
+// Transforms are ours (winograd.h), the 36 matrix products one batched product of oneDNN. Images go through in blocks:
+// small enough for the transformed tensors to stay in the cache, large enough to outweigh reading the transformed
+// weights again.
 #include "ops/conv/winograd_onednn.h"
 
 #include <algorithm>
@@ -58,7 +59,8 @@ class WinogradConv : public Kernel {
   }
 
   // Calls body(first image, images) for every block.
-  template <typename Body> void for_each_block(Body&& body) const {
+  template <typename Body>
+  void for_each_block(Body&& body) const {
     for (int64_t first = 0; first < blocks_.images; first += blocks_.size) {
       body(first, std::min(blocks_.size, blocks_.images - first));
     }
@@ -104,8 +106,8 @@ class WinogradImages final : public WinogradConv {
   void run(const KernelContext& context) override {
     const TeamSizeScope team(threads_);
     float *u = floats(context, u_), *v = floats(context, v_), *m = floats(context, m_);
-    (forward_ ? winograd::transform_weights : winograd::transform_flipped_weights)(context.in<float>(1), geometry_.out_channels,
-                                                                                   geometry_.in_channels, u);
+    (forward_ ? winograd::transform_weights : winograd::transform_flipped_weights)(
+        context.in<float>(1), geometry_.out_channels, geometry_.in_channels, u);
     const float* bias = has_bias_ ? context.in<float>(2) : nullptr;
     for_each_block([&](int64_t first, int64_t images) {
       const Tiles from = source(images), to = target(images);
@@ -145,7 +147,8 @@ class WinogradWeights final : public WinogradConv {
     p_ = add_floats(kPoints * out * in);
     v_ = add_floats(input_tiles(blocks_.size).transformed());
     g_ = add_floats(output_tiles(blocks_.size).transformed());
-    scratchpad_ = parts_.add(std::max({product_.scratchpad_bytes(), next_product_.scratchpad_bytes(), last_product_.scratchpad_bytes()}));
+    scratchpad_ = parts_.add(
+        std::max({product_.scratchpad_bytes(), next_product_.scratchpad_bytes(), last_product_.scratchpad_bytes()}));
   }
 
   void run(const KernelContext& context) override {
@@ -181,18 +184,31 @@ bool accepts(const KernelSpec& spec) {
          all_equal(w.strides, 1) && all_equal(w.dilations, 1) && all_equal(w.pads_begin, 1) && all_equal(w.pads_end, 1);
 }
 
-template <typename K> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<K>(spec); }
+template <typename K>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
 
 }  // namespace
 
 void add_winograd_kernels(Registry& registry) {
   const auto last = OperandLayout::kChannelsLast, row = OperandLayout::kRowMajor;
   for (const OpId& op : {kConv, kConvGradInput}) {
-    registry.add(KernelDef{.op = op, .dtype = DType::kFloat32, .priority = 20, .input_layouts = {last, row, row},
-                           .output_layouts = {last}, .accepts = accepts, .make = make<WinogradImages>});
+    registry.add(KernelDef{.op = op,
+                           .dtype = DType::kFloat32,
+                           .priority = 20,
+                           .input_layouts = {last, row, row},
+                           .output_layouts = {last},
+                           .accepts = accepts,
+                           .make = make<WinogradImages>});
   }
-  registry.add(KernelDef{.op = kConvGradWeight, .dtype = DType::kFloat32, .priority = 20, .input_layouts = {last, last},
-                         .output_layouts = {row}, .accepts = accepts, .make = make<WinogradWeights>});
+  registry.add(KernelDef{.op = kConvGradWeight,
+                         .dtype = DType::kFloat32,
+                         .priority = 20,
+                         .input_layouts = {last, last},
+                         .output_layouts = {row},
+                         .accepts = accepts,
+                         .make = make<WinogradWeights>});
 }
 
 }  // namespace onward

@@ -59,12 +59,15 @@ Step Step::copy(const dnnl::memory::desc& from, const dnnl::memory::desc& to) {
 }
 
 void Step::run(std::initializer_list<const void*> buffers, void* scratchpad) {
-  for (std::size_t i = 0; i + 1 < memories_.size(); ++i) memories_[i].set_data_handle(const_cast<void*>(buffers.begin()[i]));
+  for (std::size_t i = 0; i + 1 < memories_.size(); ++i)
+    memories_[i].set_data_handle(const_cast<void*>(buffers.begin()[i]));
   memories_.back().set_data_handle(scratchpad_bytes_ ? scratchpad : nullptr);
   // The C call takes the prepared list; the C++ one would make a map and a list for every run.
-  const dnnl_status_t status = dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
+  const dnnl_status_t status =
+      dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
   if (status != dnnl_success) {
-    throw Error(ErrorKind::kRun, fmt::format("oneDNN's {} failed with status {}", implementation_, static_cast<int>(status)));
+    throw Error(ErrorKind::kRun,
+                fmt::format("oneDNN's {} failed with status {}", implementation_, static_cast<int>(status)));
   }
 }
 

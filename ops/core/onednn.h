@@ -6,8 +6,8 @@
 
 #include "ops/core/window.h"
 
-// What the kernels that call oneDNN share. The two generations of the library differ in how primitives are described; that
-// part is in onednn_v2.cc or onednn_v3.cc, of which a build takes the one that fits. All tensors are float32.
+// What the kernels that call oneDNN share. The two generations of the library differ in how primitives are described;
+// that part is in onednn_v2.cc or onednn_v3.cc, of which a build takes the one that fits. All tensors are float32.
 namespace onward::onednn {
 
 // One engine for the process.
@@ -21,7 +21,8 @@ dnnl::memory::desc any_layout(const Shape& shape);
 
 // ---- by generation. The scratchpad is the caller's (see Step).
 dnnl::convolution_forward::primitive_desc convolution_forward(const Window& window, const dnnl::memory::desc& x,
-                                                              const dnnl::memory::desc& w, const dnnl::memory::desc* bias,
+                                                              const dnnl::memory::desc& w,
+                                                              const dnnl::memory::desc* bias,
                                                               const dnnl::memory::desc& y);
 dnnl::convolution_backward_data::primitive_desc convolution_grad_input(
     const Window& window, const dnnl::memory::desc& dx, const dnnl::memory::desc& w, const dnnl::memory::desc& dy,
@@ -43,7 +44,8 @@ class Step {
 
   Step() = default;
   // `arguments` without the scratchpad.
-  Step(const dnnl::primitive_desc_base& descriptor, const dnnl::primitive& primitive, const std::vector<Argument>& arguments);
+  Step(const dnnl::primitive_desc_base& descriptor, const dnnl::primitive& primitive,
+       const std::vector<Argument>& arguments);
   // A copy from one layout to another.
   static Step copy(const dnnl::memory::desc& from, const dnnl::memory::desc& to);
 
@@ -81,10 +83,13 @@ class WorkspaceParts {
 
 inline void* at(void* workspace, std::size_t offset) { return static_cast<char*>(workspace) + offset; }
 
-// Runs `prepare` with the calling thread's team set to `threads`; the library's errors become Error(kRun) naming the node.
+// Runs `prepare` with the calling thread's team set to `threads`; the library's errors become Error(kRun) naming the
+// node.
 void prepare(const std::string& node, int threads, void (*body)(void*), void* state);
-template <typename Body> void prepare(const std::string& node, int threads, Body&& body) {
-  prepare(node, threads, [](void* state) { (*static_cast<std::remove_reference_t<Body>*>(state))(); }, &body);
+template <typename Body>
+void prepare(const std::string& node, int threads, Body&& body) {
+  prepare(
+      node, threads, [](void* state) { (*static_cast<std::remove_reference_t<Body>*>(state))(); }, &body);
 }
 
 }  // namespace onward::onednn

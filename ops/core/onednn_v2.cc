@@ -22,7 +22,8 @@ dnnl::memory::dims gaps(const Window& window) {
 }  // namespace
 
 dnnl::convolution_forward::primitive_desc convolution_forward(const Window& window, const dnnl::memory::desc& x,
-                                                              const dnnl::memory::desc& w, const dnnl::memory::desc* bias,
+                                                              const dnnl::memory::desc& w,
+                                                              const dnnl::memory::desc* bias,
                                                               const dnnl::memory::desc& y) {
   const dnnl::convolution_forward::desc operation(dnnl::prop_kind::forward_training, kDirect, x, w,
                                                   bias ? *bias : dnnl::memory::desc(), y, window.strides, gaps(window),
@@ -33,8 +34,8 @@ dnnl::convolution_forward::primitive_desc convolution_forward(const Window& wind
 dnnl::convolution_backward_data::primitive_desc convolution_grad_input(
     const Window& window, const dnnl::memory::desc& dx, const dnnl::memory::desc& w, const dnnl::memory::desc& dy,
     const dnnl::convolution_forward::primitive_desc& forward) {
-  const dnnl::convolution_backward_data::desc operation(kDirect, dx, w, dy, window.strides, gaps(window), window.pads_begin,
-                                                        window.pads_end);
+  const dnnl::convolution_backward_data::desc operation(kDirect, dx, w, dy, window.strides, gaps(window),
+                                                        window.pads_begin, window.pads_end);
   return {operation, user_scratchpad(), engine(), forward};
 }
 

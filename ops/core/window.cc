@@ -21,7 +21,8 @@ std::vector<int64_t> list_of(const Attributes& attributes, const char* name, std
 void require_positive(const std::vector<int64_t>& list, const char* name) {
   for (const int64_t value : list) {
     if (value < 1) {
-      throw Error(ErrorKind::kModel, fmt::format("expected positive values in the attribute '{}', found {}", name, value));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected positive values in the attribute '{}', found {}", name, value));
     }
   }
 }
@@ -30,7 +31,8 @@ int64_t effective_kernel(const Window& window, std::size_t i) {
   return (window.kernel[i] - 1) * window.dilations[i] + 1;
 }
 
-// SAME: as many outputs as ceil(input / stride); an odd rest of the padding goes to the end (upper) or the begin (lower).
+// SAME: as many outputs as ceil(input / stride); an odd rest of the padding goes to the end (upper) or the begin
+// (lower).
 void pad_to_same(Window& window, bool upper) {
   for (std::size_t i = 0; i < window.input.size(); ++i) {
     const int64_t output = (window.input[i] + window.strides[i] - 1) / window.strides[i];
@@ -52,18 +54,21 @@ void read_pads(Window& window, const Attributes& attributes, const std::string& 
     std::copy_n(pads.begin(), rank, window.pads_begin.begin());
     std::copy_n(pads.begin() + static_cast<int64_t>(rank), rank, window.pads_end.begin());
   } else if (auto_pad != "VALID") {
-    throw Error(ErrorKind::kModel, fmt::format("expected the attribute 'auto_pad' to be NOTSET, SAME_UPPER, SAME_LOWER or "
-                                               "VALID, found '{}'", auto_pad));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected the attribute 'auto_pad' to be NOTSET, SAME_UPPER, SAME_LOWER or "
+                            "VALID, found '{}'",
+                            auto_pad));
   }
 }
 
 int64_t output_size(const Window& window, std::size_t i, bool ceil_mode) {
   const int64_t room = window.input[i] + window.pads_begin[i] + window.pads_end[i] - effective_kernel(window, i);
   if (room < 0) {
-    throw Error(ErrorKind::kModel,
-                fmt::format("expected a window that fits its input, found one of {} over {} padded by {} and {} in spatial "
-                            "dimension {}", effective_kernel(window, i), window.input[i], window.pads_begin[i],
-                            window.pads_end[i], i));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("expected a window that fits its input, found one of {} over {} padded by {} and {} in spatial "
+                    "dimension {}",
+                    effective_kernel(window, i), window.input[i], window.pads_begin[i], window.pads_end[i], i));
   }
   if (!ceil_mode) return room / window.strides[i] + 1;
   const int64_t output = (room + window.strides[i] - 1) / window.strides[i] + 1;
@@ -100,7 +105,8 @@ Window make_window(const Attributes& attributes, const Shape& spatial, const Sha
   const std::string auto_pad = attributes.get_string("auto_pad", "NOTSET");
   const bool overruled = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER" || auto_pad == "VALID";
   if (kernel.size() != rank) {
-    throw Error(ErrorKind::kModel, fmt::format("expected a kernel of {} dimensions, found {}", rank, to_string(kernel)));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected a kernel of {} dimensions, found {}", rank, to_string(kernel)));
   }
   Window window{.input = spatial, .kernel = kernel};
   window.strides = list_of(attributes, "strides", rank, 1);
@@ -126,7 +132,8 @@ Shape pooled_shape(const Shape& shape, const Window& window) {
 
 Shape spatial_of(const Shape& shape) {
   if (shape.size() < 3) {
-    throw Error(ErrorKind::kModel, fmt::format("expected an input of rank 3 or more (N, C, spatial), found {}", to_string(shape)));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected an input of rank 3 or more (N, C, spatial), found {}", to_string(shape)));
   }
   return Shape(shape.begin() + 2, shape.end());
 }

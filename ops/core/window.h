@@ -6,9 +6,9 @@
 
 namespace onward {
 
-// A sliding window over the spatial dimensions of (N, C, spatial...): what convolution and pooling share. Every list has
-// one entry per spatial dimension. Pads may be negative (they crop). With ceil_mode the last window may reach past the
-// end padding, but starts inside the input or the padding before it.
+// A sliding window over the spatial dimensions of (N, C, spatial...): what convolution and pooling share. Every list
+// has one entry per spatial dimension. Pads may be negative (they crop). With ceil_mode the last window may reach past
+// the end padding, but starts inside the input or the padding before it.
 struct Window {
   Shape input;
   Shape output;
@@ -23,9 +23,9 @@ struct Window {
   int64_t positions() const { return element_count(kernel); }
 };
 
-// Reads strides, dilations, pads, auto_pad and ceil_mode, with ONNX's defaults, for an input of the given spatial shape.
-// auto_pad SAME_UPPER, SAME_LOWER and VALID are resolved to explicit pads. Error(kModel) when the lists do not fit the
-// input or the window is larger than the padded input.
+// Reads strides, dilations, pads, auto_pad and ceil_mode, with ONNX's defaults, for an input of the given spatial
+// shape. auto_pad SAME_UPPER, SAME_LOWER and VALID are resolved to explicit pads. Error(kModel) when the lists do not
+// fit the input or the window is larger than the padded input.
 Window make_window(const Attributes& attributes, const Shape& spatial, const Shape& kernel);
 
 // The window of a pooling op over (N, C, spatial...): make_window with the attribute kernel_shape.

@@ -1,11 +1,10 @@
 // Gemm: alpha * A' * B' + beta * C. Its gradients are products again, and a sum for C.
-#include "ops/gemm/geometry.h"
-
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
 #include "ops/core/registry.h"
+#include "ops/gemm/geometry.h"
 
 namespace onward {
 namespace {
@@ -43,7 +42,8 @@ void gradient(GradientContext& context) {
 void distribute(DistributionContext& context) {
   const Attributes& attributes = context.node().attributes;
   const bool trans_a = attributes.get_int("transA", 0) != 0, trans_b = attributes.get_int("transB", 0) != 0;
-  const bool a_split = context.input(0) == Distribution::kBatchSplit, b_split = context.input(1) == Distribution::kBatchSplit;
+  const bool a_split = context.input(0) == Distribution::kBatchSplit,
+             b_split = context.input(1) == Distribution::kBatchSplit;
   if (a_split && b_split && trans_a && !trans_b) {
     if (context.node().input(2)) context.fail("adds a value to a product that is summed over the replicas");
     context.set(0, Distribution::kPartial);
@@ -64,7 +64,10 @@ double flops(const Node& node) {
 
 std::vector<SampleCase> samples() {
   const auto sample = [](const char* name, Shape a, Shape b, std::optional<Shape> c, Attributes attributes) {
-    SampleCase s{.name = name, .inputs = {SampleInput{a}, SampleInput{b}}, .attributes = std::move(attributes), .gradients = {0, 1}};
+    SampleCase s{.name = name,
+                 .inputs = {SampleInput{a}, SampleInput{b}},
+                 .attributes = std::move(attributes),
+                 .gradients = {0, 1}};
     if (c) {
       s.inputs.push_back(SampleInput{*c});
       s.gradients.push_back(2);
@@ -77,7 +80,8 @@ std::vector<SampleCase> samples() {
           sample("trans-a", {4, 3}, {4, 5}, Shape{3, 5}, {{"transA", one}}),
           sample("trans-both", {4, 3}, {5, 4}, Shape{3, 1}, {{"transA", one}, {"transB", one}}),
           sample("factors", {3, 4}, {4, 5}, Shape{1, 5}, {{"alpha", 0.5f}, {"beta", -0.3f}}),
-          sample("factors-trans", {4, 3}, {5, 4}, Shape{1}, {{"alpha", 1.5}, {"beta", 2.0}, {"transA", one}, {"transB", one}}),
+          sample("factors-trans", {4, 3}, {5, 4}, Shape{1},
+                 {{"alpha", 1.5}, {"beta", 2.0}, {"transA", one}, {"transB", one}}),
           sample("alpha-alone", {2, 3}, {3, 2}, std::nullopt, {{"alpha", 0.25f}, {"beta", 0.5f}}),
           sample("scalar-c", {2, 3}, {3, 2}, Shape{}, {}),
           sample("beta-zero", {2, 3}, {3, 2}, Shape{2}, {{"beta", 0.0f}}),
@@ -90,9 +94,17 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_gemm(Registry& registry) {
-  registry.add(OpDef{.id = kGemm, .versions = {1, 6, 7, 9, 11, 13}, .summary = "alpha * A' * B' + beta * C",
-                     .inputs = {2, 3}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .distribute = distribute, .flops = flops, .samples = samples,
+  registry.add(OpDef{.id = kGemm,
+                     .versions = {1, 6, 7, 9, 11, 13},
+                     .summary = "alpha * A' * B' + beta * C",
+                     .inputs = {2, 3},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
+                     .flops = flops,
+                     .samples = samples,
                      .precision = PrecisionClass::kCompute});
 }
 

@@ -37,8 +37,12 @@ bool accepts(const KernelSpec& spec) {
 }  // namespace
 
 void register_gemm_blas(Registry& registry) {
-  registry.add(KernelDef{.op = kGemm, .dtype = DType::kFloat64, .priority = 10, .accepts = accepts,
-                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<BlasGemm>(spec); }});
+  registry.add(KernelDef{
+      .op = kGemm,
+      .dtype = DType::kFloat64,
+      .priority = 10,
+      .accepts = accepts,
+      .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<BlasGemm>(spec); }});
 }
 
 }  // namespace onward

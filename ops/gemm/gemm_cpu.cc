@@ -5,7 +5,8 @@
 namespace onward {
 namespace {
 
-template <typename T> class PlainGemm final : public Kernel {
+template <typename T>
+class PlainGemm final : public Kernel {
  public:
   explicit PlainGemm(const KernelSpec& spec) : geometry_(gemm_geometry(spec)) {}
 
@@ -30,7 +31,10 @@ template <typename T> class PlainGemm final : public Kernel {
   GemmGeometry geometry_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<PlainGemm<T>>(spec); }
+template <typename T>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<PlainGemm<T>>(spec);
+}
 
 }  // namespace
 

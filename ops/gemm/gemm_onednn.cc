@@ -1,5 +1,5 @@
-// Gemm in fp32 through oneDNN's matrix product. Transposed operands are the same memory with exchanged steps; the product is
-// added to beta * C, which is written first.
+// Gemm in fp32 through oneDNN's matrix product. Transposed operands are the same memory with exchanged steps; the
+// product is added to beta * C, which is written first.
 #include "ops/core/onednn.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -20,7 +20,8 @@ class OnednnGemm final : public Kernel {
       const dnnl::memory::desc b = matrix(geometry_.k, geometry_.n, geometry_.transposed_b);
       const dnnl::memory::desc y = matrix(geometry_.m, geometry_.n, false);
       const auto product = onednn::matrix_product(a, b, y, static_cast<float>(geometry_.alpha), geometry_.has_c);
-      step_ = onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
+      step_ =
+          onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
     });
   }
 
@@ -51,8 +52,12 @@ bool accepts(const KernelSpec& spec) {
 }  // namespace
 
 void register_gemm_onednn(Registry& registry) {
-  registry.add(KernelDef{.op = kGemm, .dtype = DType::kFloat32, .priority = 10, .accepts = accepts,
-                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<OnednnGemm>(spec); }});
+  registry.add(KernelDef{
+      .op = kGemm,
+      .dtype = DType::kFloat32,
+      .priority = 10,
+      .accepts = accepts,
+      .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<OnednnGemm>(spec); }});
 }
 
 }  // namespace onward

@@ -37,9 +37,10 @@ GemmGeometry gemm_geometry(const Attributes& attributes, const Shape& a, const S
   geometry.k = geometry.transposed_a ? a[0] : a[1];
   geometry.n = geometry.transposed_b ? b[0] : b[1];
   const int64_t b_rows = geometry.transposed_b ? b[1] : b[0];
-  require(geometry.k == b_rows, fmt::format("expected matrices that can be multiplied, found {}{} and {}{}: {} columns meet {} rows",
-                                            to_string(a), geometry.transposed_a ? " transposed" : "", to_string(b),
-                                            geometry.transposed_b ? " transposed" : "", geometry.k, b_rows));
+  require(geometry.k == b_rows,
+          fmt::format("expected matrices that can be multiplied, found {}{} and {}{}: {} columns meet {} rows",
+                      to_string(a), geometry.transposed_a ? " transposed" : "", to_string(b),
+                      geometry.transposed_b ? " transposed" : "", geometry.k, b_rows));
   if (c) set_c(geometry, *c);
   return geometry;
 }

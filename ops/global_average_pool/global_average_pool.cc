@@ -22,7 +22,8 @@ void infer(InferContext& context) {
 
 void infer_grad(InferContext& context) {
   const Shape x = context.attributes().get_ints("input_shape");
-  context.require(context.shape(0) == pooled(x), "an output gradient " + to_string(pooled(x)), to_string(context.shape(0)));
+  context.require(context.shape(0) == pooled(x), "an output gradient " + to_string(pooled(x)),
+                  to_string(context.shape(0)));
   context.set(0, context.dtype(0), x);
 }
 
@@ -36,14 +37,16 @@ std::vector<Shape> shapes() { return {{2, 3, 4, 5}, {1, 70, 3, 3}, {2, 3, 9}, {1
 
 std::vector<SampleCase> samples() {
   std::vector<SampleCase> samples;
-  for (const Shape& shape : shapes()) samples.push_back({.name = to_string(shape), .inputs = {SampleInput{shape}}, .gradients = {0}});
+  for (const Shape& shape : shapes())
+    samples.push_back({.name = to_string(shape), .inputs = {SampleInput{shape}}, .gradients = {0}});
   return samples;
 }
 
 std::vector<SampleCase> grad_samples() {
   std::vector<SampleCase> samples;
   for (const Shape& shape : shapes()) {
-    samples.push_back({.name = to_string(shape), .inputs = {SampleInput{pooled(shape)}}, .attributes = {{"input_shape", shape}}});
+    samples.push_back(
+        {.name = to_string(shape), .inputs = {SampleInput{pooled(shape)}}, .attributes = {{"input_shape", shape}}});
   }
   return samples;
 }
@@ -51,11 +54,21 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_global_average_pool(Registry& registry) {
-  registry.add(OpDef{.id = {"", "GlobalAveragePool"}, .versions = {1, 22}, .summary = "mean over the spatial dimensions",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .flops = flops,
+  registry.add(OpDef{.id = {"", "GlobalAveragePool"},
+                     .versions = {1, 22},
+                     .summary = "mean over the spatial dimensions",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .flops = flops,
                      .samples = samples});
-  registry.add(OpDef{.id = kGrad, .summary = "gradient of GlobalAveragePool from dy", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer_grad, .samples = grad_samples});
+  registry.add(OpDef{.id = kGrad,
+                     .summary = "gradient of GlobalAveragePool from dy",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .samples = grad_samples});
 }
 
 }  // namespace onward

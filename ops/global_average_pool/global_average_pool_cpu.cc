@@ -15,7 +15,8 @@ struct Extents {
       : batch(shape[0]), channels(shape[1]), positions(element_count(Shape(shape.begin() + 2, shape.end()))) {}
 };
 
-template <typename T> void pool(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void pool(const KernelSpec& spec, const KernelContext& context) {
   const Extents e(spec.inputs[0].shape);
   parallel_for(e.batch * e.channels, 16, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
@@ -27,7 +28,8 @@ template <typename T> void pool(const KernelSpec& spec, const KernelContext& con
   });
 }
 
-template <typename T> void pool_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void pool_grad(const KernelSpec& spec, const KernelContext& context) {
   const Extents e(spec.outputs[0].shape);
   parallel_for(e.batch * e.channels, 16, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
@@ -59,32 +61,45 @@ ONWARD_SIMD void spread_image(const T* dy, T* dx, int64_t positions, int64_t cha
   }
 }
 
-template <typename T> void pool_last(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void pool_last(const KernelSpec& spec, const KernelContext& context) {
   const Extents e(spec.inputs[0].shape);
   parallel_for(e.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      mean_image(context.in<T>(0) + n * e.positions * e.channels, context.out<T>(0) + n * e.channels, e.positions, e.channels);
+      mean_image(context.in<T>(0) + n * e.positions * e.channels, context.out<T>(0) + n * e.channels, e.positions,
+                 e.channels);
     }
   });
 }
 
-template <typename T> void pool_grad_last(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void pool_grad_last(const KernelSpec& spec, const KernelContext& context) {
   const Extents e(spec.outputs[0].shape);
   parallel_for(e.batch, 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      spread_image(context.in<T>(0) + n * e.channels, context.out<T>(0) + n * e.positions * e.channels, e.positions, e.channels);
+      spread_image(context.in<T>(0) + n * e.channels, context.out<T>(0) + n * e.positions * e.channels, e.positions,
+                   e.channels);
     }
   });
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   const OpId op{"", "GlobalAveragePool"}, grad{kOnwardDomain, "GlobalAveragePoolGrad"};
   const std::vector<OperandLayout> last{OperandLayout::kChannelsLast};
   registry.add(KernelDef{.op = op, .dtype = dtype_of<T>(), .make = make_function_kernel<pool<T>>});
   registry.add(KernelDef{.op = grad, .dtype = dtype_of<T>(), .make = make_function_kernel<pool_grad<T>>});
-  registry.add(KernelDef{.op = op, .dtype = dtype_of<T>(), .priority = 10, .input_layouts = last, .output_layouts = last,
+  registry.add(KernelDef{.op = op,
+                         .dtype = dtype_of<T>(),
+                         .priority = 10,
+                         .input_layouts = last,
+                         .output_layouts = last,
                          .make = make_function_kernel<pool_last<T>>});
-  registry.add(KernelDef{.op = grad, .dtype = dtype_of<T>(), .priority = 10, .input_layouts = last, .output_layouts = last,
+  registry.add(KernelDef{.op = grad,
+                         .dtype = dtype_of<T>(),
+                         .priority = 10,
+                         .input_layouts = last,
+                         .output_layouts = last,
                          .make = make_function_kernel<pool_grad_last<T>>});
 }
 

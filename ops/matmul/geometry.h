@@ -6,8 +6,8 @@
 
 namespace onward {
 
-// NumPy's matmul: Y[i] (m, n) = A[i] (m, k) * B[i] (k, n) for every item i of the broadcast batch dimensions. One-dimensional
-// operands are a row on the left and a column on the right, and leave no dimension in Y.
+// NumPy's matmul: Y[i] (m, n) = A[i] (m, k) * B[i] (k, n) for every item i of the broadcast batch dimensions.
+// One-dimensional operands are a row on the left and a column on the right, and leave no dimension in Y.
 struct MatMulGeometry {
   int64_t m, n, k;
   Shape a_batch, b_batch, batch;  // dimensions before the last two, and what they broadcast to
@@ -17,7 +17,8 @@ struct MatMulGeometry {
 
   int64_t items() const { return static_cast<int64_t>(a_offsets.size()); }
   double flops() const {
-    return 2.0 * static_cast<double>(items()) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    return 2.0 * static_cast<double>(items()) * static_cast<double>(m) * static_cast<double>(n) *
+           static_cast<double>(k);
   }
 };
 

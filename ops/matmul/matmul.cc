@@ -1,5 +1,5 @@
-// MatMul: NumPy's matmul. Where one operand is a plain matrix its gradient is one Gemm over all rows, which also lets the
-// distribution rules see that it is a sum over the batch.
+// MatMul: NumPy's matmul. Where one operand is a plain matrix its gradient is one Gemm over all rows, which also lets
+// the distribution rules see that it is a sum over the batch.
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
@@ -42,7 +42,8 @@ Value* gradient_of_a(GradientContext& context, Value* dy, Value* b, const Shape&
 Value* gradient_of_b(GradientContext& context, Value* a, Value* dy, const Shape& b) {
   if (b.size() != 2) return context.reduce_to(context.emit(kMatMul, {transpose(context, a), dy}), b);
   const int64_t rows = b[1] > 0 ? element_count(dy->type.shape()) / b[1] : 0;
-  return context.emit("Gemm", {reshape(context, a, {rows, b[0]}), reshape(context, dy, {rows, b[1]})}, {{"transA", int64_t{1}}});
+  return context.emit("Gemm", {reshape(context, a, {rows, b[0]}), reshape(context, dy, {rows, b[1]})},
+                      {{"transA", int64_t{1}}});
 }
 
 void gradient(GradientContext& context) {
@@ -59,7 +60,8 @@ void gradient(GradientContext& context) {
   }
 }
 
-// Whether dimension 0 of an operand is dimension 0 of Y: its first batch dimension, or the rows of a plain matrix on the left.
+// Whether dimension 0 of an operand is dimension 0 of Y: its first batch dimension, or the rows of a plain matrix on
+// the left.
 bool leads_output(const Shape& own, const Shape& other, bool left) {
   if (own.size() > 2) return own.size() >= other.size();
   return left && own.size() == 2 && other.size() <= 2;
@@ -67,7 +69,8 @@ bool leads_output(const Shape& own, const Shape& other, bool left) {
 
 void distribute(DistributionContext& context) {
   const Shape a = context.node().input(0)->type.shape(), b = context.node().input(1)->type.shape();
-  const bool a_split = context.input(0) == Distribution::kBatchSplit, b_split = context.input(1) == Distribution::kBatchSplit;
+  const bool a_split = context.input(0) == Distribution::kBatchSplit,
+             b_split = context.input(1) == Distribution::kBatchSplit;
   if (a_split && b_split && a.size() == 1 && b.size() <= 2) {
     context.set(0, Distribution::kPartial);  // the samples are what is summed over
     return;
@@ -88,21 +91,35 @@ std::vector<SampleCase> samples() {
   const auto sample = [](const char* name, Shape a, Shape b) {
     return SampleCase{.name = name, .inputs = {SampleInput{a}, SampleInput{b}}, .gradients = {0, 1}};
   };
-  return {sample("matrices", {3, 4}, {4, 5}),        sample("batch", {2, 3, 4}, {2, 4, 5}),
-          sample("linear-on-tokens", {2, 3, 4}, {4, 5}), sample("left-matrix", {3, 4}, {2, 4, 5}),
-          sample("heads", {2, 2, 3, 4}, {2, 2, 4, 3}), sample("broadcast", {2, 1, 3, 4}, {3, 4, 2}),
-          sample("row", {4}, {4, 5}),                sample("column", {3, 4}, {4}),
-          sample("dot", {4}, {4}),                   sample("row-batch", {4}, {2, 4, 3}),
-          sample("batch-column", {2, 3, 4}, {4}),    sample("larger", {3, 40, 70}, {70, 50}),
+  return {sample("matrices", {3, 4}, {4, 5}),
+          sample("batch", {2, 3, 4}, {2, 4, 5}),
+          sample("linear-on-tokens", {2, 3, 4}, {4, 5}),
+          sample("left-matrix", {3, 4}, {2, 4, 5}),
+          sample("heads", {2, 2, 3, 4}, {2, 2, 4, 3}),
+          sample("broadcast", {2, 1, 3, 4}, {3, 4, 2}),
+          sample("row", {4}, {4, 5}),
+          sample("column", {3, 4}, {4}),
+          sample("dot", {4}, {4}),
+          sample("row-batch", {4}, {2, 4, 3}),
+          sample("batch-column", {2, 3, 4}, {4}),
+          sample("larger", {3, 40, 70}, {70, 50}),
           sample("empty-batch", {0, 3, 4}, {4, 5})};
 }
 
 }  // namespace
 
 void register_matmul(Registry& registry) {
-  registry.add(OpDef{.id = kMatMul, .versions = {1, 9, 13}, .summary = "matrix product, batched as in NumPy",
-                     .inputs = {2, 2}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .distribute = distribute,
-                     .flops = flops, .samples = samples, .precision = PrecisionClass::kCompute});
+  registry.add(OpDef{.id = kMatMul,
+                     .versions = {1, 9, 13},
+                     .summary = "matrix product, batched as in NumPy",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute,
+                     .flops = flops,
+                     .samples = samples,
+                     .precision = PrecisionClass::kCompute});
 }
 
 }  // namespace onward

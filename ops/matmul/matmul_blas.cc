@@ -1,4 +1,5 @@
-// MatMul in fp64 through BLAS: the rows of all items are cut over the team, each thread multiplies its part of each item.
+// MatMul in fp64 through BLAS: the rows of all items are cut over the team, each thread multiplies its part of each
+// item.
 #include <algorithm>
 
 #include "ops/core/blas.h"
@@ -49,8 +50,12 @@ bool accepts(const KernelSpec& spec) {
 }  // namespace
 
 void register_matmul_blas(Registry& registry) {
-  registry.add(KernelDef{.op = {"", "MatMul"}, .dtype = DType::kFloat64, .priority = 10, .accepts = accepts,
-                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<BlasMatMul>(spec); }});
+  registry.add(KernelDef{
+      .op = {"", "MatMul"},
+      .dtype = DType::kFloat64,
+      .priority = 10,
+      .accepts = accepts,
+      .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<BlasMatMul>(spec); }});
 }
 
 }  // namespace onward

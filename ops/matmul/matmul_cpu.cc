@@ -5,9 +5,11 @@
 namespace onward {
 namespace {
 
-template <typename T> class PlainMatMul final : public Kernel {
+template <typename T>
+class PlainMatMul final : public Kernel {
  public:
-  explicit PlainMatMul(const KernelSpec& spec) : geometry_(matmul_geometry(spec.inputs[0].shape, spec.inputs[1].shape)) {}
+  explicit PlainMatMul(const KernelSpec& spec)
+      : geometry_(matmul_geometry(spec.inputs[0].shape, spec.inputs[1].shape)) {}
 
   void run(const KernelContext& context) override {
     parallel_for(geometry_.items() * geometry_.m, 1, [&](int64_t begin, int64_t end) {
@@ -31,7 +33,10 @@ template <typename T> class PlainMatMul final : public Kernel {
   MatMulGeometry geometry_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<PlainMatMul<T>>(spec); }
+template <typename T>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<PlainMatMul<T>>(spec);
+}
 
 }  // namespace
 

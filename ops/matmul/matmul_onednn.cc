@@ -1,5 +1,5 @@
-// MatMul in fp32 through oneDNN, which broadcasts batch dimensions of size 1 itself. Both operands are described with the
-// rank of the result; a plain matrix on the right of a batch makes the batch part of the rows.
+// MatMul in fp32 through oneDNN, which broadcasts batch dimensions of size 1 itself. Both operands are described with
+// the rank of the result; a plain matrix on the right of a batch makes the batch part of the rows.
 #include "ops/core/onednn.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -29,7 +29,8 @@ class OnednnMatMul final : public Kernel {
       const dnnl::memory::desc b = onednn::row_major(with_rank(g.b_batch, g.batch.size(), g.k, g.n));
       const dnnl::memory::desc y = onednn::row_major(with_rank(g.batch, g.batch.size(), g.m, g.n));
       const auto product = onednn::matrix_product(a, b, y, 1, false);
-      step_ = onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
+      step_ =
+          onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
     });
   }
 
@@ -56,8 +57,12 @@ bool accepts(const KernelSpec& spec) {
 }  // namespace
 
 void register_matmul_onednn(Registry& registry) {
-  registry.add(KernelDef{.op = {"", "MatMul"}, .dtype = DType::kFloat32, .priority = 10, .accepts = accepts,
-                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<OnednnMatMul>(spec); }});
+  registry.add(KernelDef{
+      .op = {"", "MatMul"},
+      .dtype = DType::kFloat32,
+      .priority = 10,
+      .accepts = accepts,
+      .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<OnednnMatMul>(spec); }});
 }
 
 }  // namespace onward

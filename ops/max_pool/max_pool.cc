@@ -1,6 +1,6 @@
-// MaxPool: (Y, Indices?, window?). Indices is ONNX's output; `window`, the position of the maximum within its window, is
-// this program's own: one byte an output is all that the gradient reads. The first of equal maxima wins, a NaN wins over
-// numbers.
+// MaxPool: (Y, Indices?, window?). Indices is ONNX's output; `window`, the position of the maximum within its window,
+// is this program's own: one byte an output is all that the gradient reads. The first of equal maxima wins, a NaN wins
+// over numbers.
 #include "ops/max_pool/max_pool.h"
 
 #include <fmt/format.h>
@@ -78,13 +78,19 @@ std::vector<Case> cases() {
   const Attribute one = int64_t{1};
   return {
       {"2x2", {2, 3, 4, 6}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
-      {"3x3-stride2", {2, 5, 7, 8}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {"3x3-stride2",
+       {2, 5, 7, 8},
+       {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}}},
       {"overlap", {1, 2, 5, 5}, {{"kernel_shape", Ints{3, 2}}}},
       {"gaps", {1, 2, 7, 8}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{3, 3}}}},
       {"ceil", {1, 2, 6, 7}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", one}}},
-      {"ceil-pads", {1, 2, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 1, 1, 2}}, {"ceil_mode", one}}},
+      {"ceil-pads",
+       {1, 2, 5, 6},
+       {{"kernel_shape", Ints{2, 3}}, {"strides", Ints{2, 3}}, {"pads", Ints{1, 1, 1, 2}}, {"ceil_mode", one}}},
       {"asymmetric", {1, 3, 5, 5}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 1}}, {"pads", Ints{0, 2, 1, 0}}}},
-      {"dilations", {1, 2, 8, 7}, {{"kernel_shape", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 0, 1}}}},
+      {"dilations",
+       {1, 2, 8, 7},
+       {{"kernel_shape", Ints{2, 3}}, {"dilations", Ints{3, 2}}, {"pads", Ints{1, 1, 0, 1}}}},
       {"same-upper", {1, 2, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_UPPER"}, {"strides", Ints{2, 2}}}},
       {"same-lower", {1, 2, 5, 6}, {{"kernel_shape", Ints{2, 3}}, {"auto_pad", "SAME_LOWER"}, {"strides", Ints{2, 2}}}},
       {"1d", {2, 3, 9}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}, {"pads", Ints{1, 0}}}},
@@ -110,7 +116,8 @@ std::vector<SampleCase> samples() {
     samples.push_back(std::move(sample));
   }
   for (const DType dtype : {DType::kUInt8, DType::kInt8}) {
-    samples.push_back({.name = dtype_name(dtype), .inputs = {SampleInput{.shape = {2, 3, 4, 4}, .low = 0, .high = 99, .dtype = dtype}},
+    samples.push_back({.name = dtype_name(dtype),
+                       .inputs = {SampleInput{.shape = {2, 3, 4, 4}, .low = 0, .high = 99, .dtype = dtype}},
                        .attributes = {{"kernel_shape", Ints{2, 2}}}});
   }
   return samples;
@@ -141,8 +148,9 @@ std::vector<SampleCase> grad_samples() {
     SampleCase sample{.name = c.name, .attributes = c.attributes};
     make_explicit(sample.attributes, window);
     sample.attributes.set("input_shape", c.x);
-    sample.inputs = {SampleInput{.shape = output},
-                     SampleInput{.shape = output, .dtype = window_dtype(window.positions()), .values = window_values(c.x, window)}};
+    sample.inputs = {
+        SampleInput{.shape = output},
+        SampleInput{.shape = output, .dtype = window_dtype(window.positions()), .values = window_values(c.x, window)}};
     samples.push_back(std::move(sample));
   }
   return samples;
@@ -151,11 +159,24 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_max_pool(Registry& registry) {
-  registry.add(OpDef{.id = kMaxPool, .versions = {1, 8, 10, 11, 12, 22}, .summary = "maximum of each window",
-                     .inputs = {1, 1}, .outputs = {1, 3}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .distribute = distribute, .flops = flops, .samples = samples});
-  registry.add(OpDef{.id = kMaxPoolGrad, .summary = "gradient of MaxPool from dy and the positions of the maxima",
-                     .inputs = {2, 2}, .outputs = {1, 1}, .infer = infer_grad, .flops = grad_flops, .samples = grad_samples});
+  registry.add(OpDef{.id = kMaxPool,
+                     .versions = {1, 8, 10, 11, 12, 22},
+                     .summary = "maximum of each window",
+                     .inputs = {1, 1},
+                     .outputs = {1, 3},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
+                     .flops = flops,
+                     .samples = samples});
+  registry.add(OpDef{.id = kMaxPoolGrad,
+                     .summary = "gradient of MaxPool from dy and the positions of the maxima",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .flops = grad_flops,
+                     .samples = grad_samples});
 }
 
 }  // namespace onward

@@ -17,8 +17,9 @@ std::vector<int64_t> permutation(const Attributes& attributes, std::size_t rank)
     if (valid) seen[static_cast<std::size_t>(perm[i])] = true;
   }
   if (!valid) {
-    throw Error(ErrorKind::kModel, fmt::format("expected the attribute 'perm' to be a permutation of {} dimensions, found [{}]",
-                                               rank, fmt::join(perm, ",")));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected the attribute 'perm' to be a permutation of {} dimensions, found [{}]", rank,
+                            fmt::join(perm, ",")));
   }
   return perm;
 }

@@ -45,7 +45,8 @@ class TransposeKernel final : public Kernel {
     return offset;
   }
 
-  template <typename T> void copy(const T* x, T* y) const {
+  template <typename T>
+  void copy(const T* x, T* y) const {
     const int64_t length = extents_.back(), step = steps_.back();
     parallel_for(rows_, 4096 / (length + 1) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
@@ -70,8 +71,12 @@ bool accepts(const KernelSpec& spec) {
 }  // namespace
 
 void register_transpose_cpu(Registry& registry) {
-  registry.add(KernelDef{.op = {"", "Transpose"}, .dtype = DType::kUndefined, .accepts = accepts,
-                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> { return std::make_unique<TransposeKernel>(spec); }});
+  registry.add(KernelDef{.op = {"", "Transpose"},
+                         .dtype = DType::kUndefined,
+                         .accepts = accepts,
+                         .make = [](const KernelSpec& spec) -> std::unique_ptr<Kernel> {
+                           return std::make_unique<TransposeKernel>(spec);
+                         }});
 }
 
 }  // namespace onward
