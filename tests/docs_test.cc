@@ -3,13 +3,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/support/paths.h"
 #include "tools/command.h"
 
 namespace onward::cli {
 namespace {
 
 std::string read(const std::string& file) {
-  std::ifstream stream(std::filesystem::path(ONWARD_SOURCE_DIR) / file);
+  std::ifstream stream(std::filesystem::path(testing_support::source_dir()) / file);
   std::stringstream text;
   text << stream.rdbuf();
   return text.str();
@@ -33,7 +34,7 @@ TEST(Documentation, EveryLinkedPageExists) {
     for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
       const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
       if (target.rfind("http", 0) == 0) continue;
-      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(ONWARD_SOURCE_DIR) / target)) << page << ": " << target;
+      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(testing_support::source_dir()) / target)) << page << ": " << target;
     }
   }
 }

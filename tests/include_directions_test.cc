@@ -6,6 +6,8 @@
 #include <regex>
 #include <set>
 
+#include "tests/support/paths.h"
+
 namespace onward {
 namespace {
 
@@ -29,7 +31,7 @@ std::vector<std::string> includes_of(const fs::path& path, const std::regex& for
 
 std::vector<fs::path> sources(const std::string& folder) {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(ONWARD_SOURCE_DIR) / folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(testing_support::source_dir()) / folder)) {
     const std::string extension = entry.path().extension();
     if (extension == ".h" || extension == ".cc") paths.push_back(entry.path());
   }

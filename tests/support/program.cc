@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/support/paths.h"
+
 namespace onward::testing_support {
 
 namespace {
@@ -27,7 +29,7 @@ Process start(const std::vector<std::string>& arguments) {
   const std::string base =
       testing::TempDir() + "program-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   Process process{-1, base + ".out", base + ".err"};
-  const std::string program = std::string(ONWARD_BINARY_DIR) + "/onward";
+  const std::string program = binary_dir() + "/onward";
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
