@@ -149,7 +149,6 @@ void Graph::move_before(Node& node, Node& anchor) {
   nodes_.splice(anchor.position_, nodes_, node.position_);
 }
 
-// Whether the graph's interface names the value.
 bool Graph::is_kept(const Value& value) const {
   const auto updates = [&](const StateUpdate& u) { return u.state == &value || u.updated == &value; };
   const auto gradient = [&](const ParameterGradient& g) { return g.parameter == &value || g.gradient == &value; };

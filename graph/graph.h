@@ -177,6 +177,8 @@ class Graph {
   void add_update(Value& state, Value& updated);
   void clear_updates() { updates_.clear(); }
   bool is_output(const Value& value) const;
+  // Whether the interface names the value: as input, output, side of an update, side of a gradient.
+  bool is_kept(const Value& value) const;
   // The gradients between the pass that makes them and the one that consumes them in optimizer steps, in the order in which
   // backward finishes them.
   const std::vector<ParameterGradient>& gradients() const { return gradients_; }
@@ -203,7 +205,6 @@ class Graph {
  private:
   Value& new_value(const std::string& name, TensorType type, Role role);
   void remove_use(Value* value, Node* node, int index);
-  bool is_kept(const Value& value) const;
   void check_unused(const Node& node, const Value& value) const;
 
   int next_node_id_ = 0;
