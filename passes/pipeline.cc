@@ -8,6 +8,7 @@
 #include "passes/data_parallel.h"
 #include "passes/dropout.h"
 #include "passes/finite_guard.h"
+#include "passes/fuse.h"
 #include "passes/initialise.h"
 #include "passes/inline_functions.h"
 #include "passes/loss.h"
@@ -72,6 +73,8 @@ std::vector<Pass> pass_pipeline(const ProgramOptions& options, const ProgramRequ
       .add_if(differentiates, backward_pass)
       .add(prune_pass())
       .add(batch_norm_lowering_pass())
+      .add_if(!evaluates, fuse_pass)
+      .add(prune_pass())
       .add_if(differentiates, accumulation_pass)
       .add(data_parallel_pass())
       .add_if(differentiates, finite_guard_pass)

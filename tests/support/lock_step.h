@@ -27,6 +27,9 @@ class LockStep {
 
   // The value of a parameter or state on a replica.
   const HostTensor& stored(const std::string& name, std::size_t replica = 0) const { return stores_.at(replica).at(name); }
+  void set_stored(const std::string& name, HostTensor value) {
+    for (NamedTensors& store : stores_) store[name] = value;
+  }
   const NamedTensors& store(std::size_t replica = 0) const { return stores_.at(replica); }
   // Collectives run so far, as every replica has issued them: "AllReduce 3".
   const std::vector<std::string>& collectives() const { return collectives_; }

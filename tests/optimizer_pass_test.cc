@@ -1,0 +1,89 @@
+#include "passes/optimizer.h"
+
+#include "graph/scalars.h"
+#include "tests/support/small_resnet.h"
+#include "tests/support/tensors.h"
+
+namespace onward::test {
+namespace {
+
+std::vector<const Node*> steps_of(const Graph& graph) {
+  std::vector<const Node*> steps;
+  for (const auto& node : graph.nodes()) {
+    if (node->origin == "optimizer") steps.push_back(node.get());
+  }
+  return steps;
+}
+
+TEST(OptimizerPass, StateHasReadableNames) {
+  ProgramOptions options;
+  options.optimizer = OptimizerKind::kAdam;
+  const Graph adam = make_program(small_resnet(2), options, {.local_batch = 2}).graph;
+  EXPECT_NE(adam.find_value("fc.w.adam_m"), nullptr);
+  EXPECT_NE(adam.find_value("fc.w.adam_v"), nullptr);
+  EXPECT_EQ(adam.find_value(kOptimizerStep)->type, (TensorType{DType::kInt64, {}}));
+  options.optimizer = OptimizerKind::kNesterov;
+  const Graph nesterov = make_program(small_resnet(2), options, {.local_batch = 2}).graph;
+  EXPECT_EQ(nesterov.find_value("fc.w.momentum")->role, Role::kState);
+  EXPECT_EQ(nesterov.find_value(kOptimizerStep), nullptr);
+  EXPECT_EQ(steps_of(nesterov).at(0)->attributes.get_int("nesterov"), 1);
+  EXPECT_EQ(nesterov.find_value(kLearningRate)->type, (TensorType{DType::kFloat64, {}}));
+}
+
+TEST(OptimizerPass, UpdatesEveryTrainedParameterOnce) {
+  ProgramOptions options;
+  options.optimizer = OptimizerKind::kMomentum;
+  options.freeze = {"stem.*"};
+  const Graph graph = make_program(small_resnet(2), options, {.local_batch = 2}).graph;
+  std::map<std::string, int> updates;
+  for (const StateUpdate& update : graph.updates()) ++updates[update.state->name()];
+  for (const Value* parameter : graph.values_with_role(Role::kParameter)) {
+    EXPECT_EQ(updates[parameter->name()], parameter->name().starts_with("stem.") ? 0 : 1) << parameter->name();
+  }
+  EXPECT_EQ(updates["stem.bn.running_mean"], 1);  // statistics of a frozen layer go on
+}
+
+TEST(OptimizerPass, GroupsTakeDecayOrNot) {
+  ProgramOptions options;
+  options.optimizer = OptimizerKind::kSgd;
+  options.weight_decay = 0.1;
+  const auto decayed = [&] {
+    std::map<std::string, bool> result;
+    for (const Node* step : steps_of(make_program(small_resnet(2), options, {.local_batch = 2}).graph)) {
+      for (const Value* value : step->inputs()) {
+        if (value && value->role == Role::kParameter) result[value->name()] = step->attributes.get_double("weight_decay") > 0;
+      }
+    }
+    return result;
+  };
+  auto all = decayed();
+  EXPECT_TRUE(all["fc.w"] && all["fc.b"] && all["stem.bn.scale"] && all["stem.bn.bias"]);
+  options.no_decay_norm = true;
+  auto without_norm = decayed();
+  EXPECT_TRUE(without_norm["fc.w"] && without_norm["fc.b"]);
+  EXPECT_FALSE(without_norm["stem.bn.scale"] || without_norm["b.shortcut.bn.bias"]);
+  options.no_decay_norm = false, options.no_decay_bias = true;
+  auto without_bias = decayed();
+  EXPECT_TRUE(without_bias["fc.w"] && without_bias["stem.bn.scale"]);
+  EXPECT_FALSE(without_bias["fc.b"]);
+}
+
+TEST(OptimizerPass, AStepThatNeedsAllGradientsIsOneNode) {
+  ProgramOptions options;
+  options.first_bucket_mib = options.bucket_mib = 1e-4;
+  EXPECT_GT(steps_of(make_program(small_resnet(2), options, {.local_batch = 2}).graph).size(), 5u);
+  options.clip_norm = 1;
+  EXPECT_EQ(steps_of(make_program(small_resnet(2), options, {.local_batch = 2}).graph).size(), 1u);
+}
+
+TEST(OptimizerPass, NoneLeavesTheParametersAlone) {
+  ProgramOptions options;
+  options.optimizer = OptimizerKind::kNone;
+  options.keep_gradients = true;
+  const Graph graph = make_program(small_resnet(2), options, {.local_batch = 2}).graph;
+  EXPECT_TRUE(steps_of(graph).empty());
+  EXPECT_NE(graph.find_value("fc.w.grad"), nullptr);
+}
+
+}  // namespace
+}  // namespace onward::test
