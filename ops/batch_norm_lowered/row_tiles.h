@@ -21,8 +21,9 @@ struct RowTiles {
   int64_t grain_rows() const;
   // The number of equal ranges of rows in which sums are made: a function of the shape and `threads` only.
   int64_t parts(int threads) const;
-  // Numbers to reserve for one array of lanes: whole cache lines.
-  int64_t lanes_reserved() const { return (width + 15) / 16 * 16; }
+  // Numbers to reserve for one array of lanes: whole cache lines, an odd number of them, so that arrays side by side do not
+  // fall on the same addresses modulo the page size.
+  int64_t lanes_reserved() const { return ((width + 15) / 16 | 1) * 16; }
   int64_t channels_reserved() const { return (channels + 15) / 16 * 16; }
   // Repeats lanes[0, channels) over the width.
   void repeat(float* lanes) const;

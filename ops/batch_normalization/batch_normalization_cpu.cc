@@ -2,6 +2,7 @@
 // ops/batch_norm_lowered; inference in fp32 has a fast kernel of its own.
 #include "ops/batch_normalization/batch_normalization.h"
 
+#include "ops/batch_norm_lowered/normalise_rows.h"
 #include "ops/batch_normalization/channels.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -126,11 +127,45 @@ template <typename T> void add_kernels(Registry& registry) {
                          .make = make_function_kernel<run_inference_grad<T>>});
 }
 
+// The fp32 kernel of inference: one vectorised pass, channels-last.
+class InferenceKernel final : public Kernel {
+ public:
+  explicit InferenceKernel(const KernelSpec& spec)
+      : rows_(spec.inputs[0].shape), epsilon_(batch_norm_epsilon(spec.attributes)) {}
+
+  std::size_t workspace_bytes() const override { return rows_.workspace_bytes(); }
+
+  void run(const KernelContext& context) override {
+    const float *scale = context.in<float>(1), *bias = context.in<float>(2);
+    const float *mean = context.in<float>(3), *variance = context.in<float>(4);
+    const NormaliseRows::Lanes lanes = rows_.lanes(context.workspace);
+    for (int64_t c = 0; c < rows_.channels(); ++c) {
+      lanes.mean[c] = mean[c];
+      lanes.factor[c] = static_cast<float>(inverse_deviation(variance[c], epsilon_) * scale[c]);
+      lanes.bias[c] = bias[c];
+    }
+    rows_.run(lanes, context.in<float>(0), nullptr, false, context.out<float>(0));
+  }
+
+  std::string describe() const override { return "channels-last"; }
+
+ private:
+  NormaliseRows rows_;
+  double epsilon_;
+};
+
+bool is_inference(const KernelSpec& spec) { return spec.attributes.get_int("training_mode", 0) == 0; }
+
+std::unique_ptr<Kernel> make_inference(const KernelSpec& spec) { return std::make_unique<InferenceKernel>(spec); }
+
 }  // namespace
 
 void register_batch_normalization_cpu(Registry& registry) {
   add_kernels<float>(registry);
   add_kernels<double>(registry);
+  const OperandLayout image = OperandLayout::kChannelsLast, vector = OperandLayout::kRowMajor;
+  registry.add(KernelDef{.op = kBatchNormalization, .priority = 10, .input_layouts = {image, vector},
+                         .output_layouts = {image, vector}, .accepts = is_inference, .make = make_inference});
 }
 
 }  // namespace onward
