@@ -9,9 +9,15 @@
 namespace onward {
 namespace {
 
+// The type that decides on the kernel; of a node without floating operands that of its first input.
+DType deciding_type(const KernelSpec& spec) {
+  const DType floating = kernel_dtype(spec);
+  return floating == DType::kUndefined && spec.has_input(0) ? spec.inputs[0].dtype : floating;
+}
+
 std::string describe(const Graph& graph, const Node& node, const KernelSpec& spec) {
   const std::string& domain = node.op().domain;
-  return fmt::format("\n  {}: {}, domain {}, opset {}", node.text(), dtype_name(kernel_dtype(spec)),
+  return fmt::format("\n  {}: {}, domain {}, opset {}", node.text(), dtype_name(deciding_type(spec)),
                      domain.empty() ? "ai.onnx" : domain, opset_of(graph, domain));
 }
 

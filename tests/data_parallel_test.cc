@@ -18,7 +18,7 @@ HostTensor vector_of(const std::vector<double>& values) {
 // loss = mean over the global batch of 0.5 * (w * x - t)^2, w = 0
 Graph least_squares(int64_t rows) {
   Net net;
-  Value* y = net.op("Mul", {net.parameter("w", {1}, {0}), net.input("x", {rows})}, "y");
+  Value* y = net.op("Mul", {net.parameter("w", {1}, std::vector<double>{0}), net.input("x", {rows})}, "y");
   Value* e = net.op("Sub", {y, net.input("t", {rows})}, "e");
   net.loss_sum(net.op("Mul", {net.op("Mul", {e, e}, "ee"), net.constant("half", {}, {0.5})}, "half_squares"));
   return std::move(net.graph);
@@ -27,7 +27,7 @@ Graph least_squares(int64_t rows) {
 // loss = mean of g_i * w: the gradient of sample i is g_i.
 Graph given_gradients(int64_t rows) {
   Net net;
-  net.loss_sum(net.op("Mul", {net.input("g", {rows}), net.parameter("w", {1}, {1})}, "gw"));
+  net.loss_sum(net.op("Mul", {net.input("g", {rows}), net.parameter("w", {1}, std::vector<double>{1})}, "gw"));
   return std::move(net.graph);
 }
 

@@ -49,7 +49,8 @@ TEST(OptimizerPass, GroupsTakeDecayOrNot) {
   options.weight_decay = 0.1;
   const auto decayed = [&] {
     std::map<std::string, bool> result;
-    for (const Node* step : steps_of(make_program(small_resnet(2), options, {.local_batch = 2}).graph)) {
+    const auto program = make_program(small_resnet(2), options, {.local_batch = 2});
+    for (const Node* step : steps_of(program.graph)) {
       for (const Value* value : step->inputs()) {
         if (value && value->role == Role::kParameter) result[value->name()] = step->attributes.get_double("weight_decay") > 0;
       }
