@@ -8,13 +8,14 @@
 #include "graph/print.h"
 #include "models/residual_blocks.h"
 #include "passes/model_program.h"
+#include "tests/support/paths.h"
 
 namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(ONWARD_SOURCE_DIR) / "tests" / "golden";
+const fs::path kFolder = fs::path(testing_support::source_dir()) / "tests" / "golden";
 
 std::string read(const fs::path& path) {
   std::ifstream file(path);
