@@ -120,7 +120,7 @@ void Trainer::run_update(const std::vector<Batch>& batches) {
   after_update(batches, loss, rate, seconds_since(begin));
 }
 
-// The loss of the update: the sum over all its batches, divided by what the loss info says.
+// The loss of the update, over all its batches: the program that ends an accumulation reports the whole of it.
 double Trainer::run_batches(const std::vector<Batch>& batches, double rate) {
   std::map<std::string, double> scalars = {
       {kLearningRate, rate},
@@ -132,7 +132,7 @@ double Trainer::run_batches(const std::vector<Batch>& batches, double rate) {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     scalars[kRandomStep] = static_cast<double>(position_.batch + static_cast<int64_t>(i));
     const auto outputs = replicas_.run(mode_of(i, batches.size()), batch_feeds(batches[i], options_.inputs, scalars));
-    loss += outputs.front().at("loss").to_double().front();
+    loss = outputs.front().at("loss").to_double().front();
   }
   for (std::size_t r = 0; r < last_shares_.size(); ++r) last_shares_[r] = batches.back().replicas.at(r).share.count;
   return loss;

@@ -1,0 +1,182 @@
+#include "runtime/trainer.h"
+
+#include <filesystem>
+#include <limits>
+
+#include "graph/error.h"
+#include "models/build_model.h"
+#include "passes/model_program.h"
+#include "runtime/data/synthetic.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace onward::test {
+namespace {
+
+struct Setting {
+  int replicas = 2;
+  int64_t batch = 6;
+  int64_t train_samples = 10;
+  int64_t test_samples = 10;
+  int workers = 1;
+  bool shuffle = true;
+  OptimizerKind optimizer = OptimizerKind::kMomentum;
+  DType precision = DType::kFloat32;
+};
+
+// A LeNet for 14x14 images on generated data, with all that a trainer needs.
+class Rig {
+ public:
+  explicit Rig(const Setting& setting, TrainerOptions options = {}, const std::atomic<int>* interrupt = nullptr)
+      : program_(build_model({.name = "lenet", .input = {1, 14, 14}}), program_options(setting)),
+        replicas_(program_, parse_devices("cpu:" + std::to_string(setting.replicas), setting.replicas), registry()) {
+    const SyntheticOptions synthetic{
+        .shape = {1, 14, 14}, .train_samples = setting.train_samples, .test_samples = setting.test_samples};
+    train_data_ = make_synthetic(synthetic, Split::kTrain);
+    test_data_ = make_synthetic(synthetic, Split::kTest);
+    train_ = loader(train_data_, setting, setting.shuffle);
+    test_ = loader(test_data_, setting, false);
+    options.inputs = {"input", "label"};
+    options.loss = program_.loss().value();
+    options.schedule.base = 0.05;
+    for (const int64_t share : {int64_t{1}, setting.batch / setting.replicas})
+      replicas_.prepare({ProgramMode::kTrain, share});
+    TrainerEvents events;
+    events.step = [this](const StepReport& report) { steps.push_back(report); };
+    events.epoch = [this](const EpochReport& report) { epochs.push_back(report); };
+    events.warning = [this](const std::string& text) { warnings.push_back(text); };
+    trainer_ =
+        std::make_unique<Trainer>(replicas_, *train_, test_.get(), std::move(options), std::move(events), interrupt);
+  }
+
+  Trainer& trainer() { return *trainer_; }
+  ReplicaGroup& replicas() { return replicas_; }
+  uint64_t hash() { return replicas_.check_parameters_equal(); }
+
+  std::vector<StepReport> steps;
+  std::vector<EpochReport> epochs;
+  std::vector<std::string> warnings;
+
+ private:
+  static ProgramOptions program_options(const Setting& setting) {
+    ProgramOptions options;
+    options.replicas = setting.replicas;
+    options.optimizer = setting.optimizer;
+    options.precision = setting.precision;
+    return options;
+  }
+
+  static std::unique_ptr<Loader> loader(const Dataset& data, const Setting& setting, bool shuffle) {
+    const Fit fit = fit_images(data.shape, {1, 14, 14}, FitMode::kNone);
+    return std::make_unique<Loader>(
+        data, Transform(fit, parse_normalisation("none", data.name)),
+        SamplerOptions{.samples = data.count(), .batch_size = setting.batch, .shuffle = shuffle},
+        LoaderOptions{.replicas = setting.replicas, .workers = setting.workers, .dtype = setting.precision});
+  }
+
+  ModelProgram program_;
+  ReplicaGroup replicas_;
+  Dataset train_data_, test_data_;
+  std::unique_ptr<Loader> train_, test_;
+  std::unique_ptr<Trainer> trainer_;
+};
+
+TEST(Trainer, A7_TenSamplesOnThreeReplicasAreEachCountedOnce) {
+  Rig rig({.replicas = 3, .batch = 6}, {.epochs = 2});
+  EXPECT_EQ(rig.trainer().run(), TrainingEnd::kDone);
+  ASSERT_EQ(rig.epochs.size(), 2u);
+  EXPECT_EQ(rig.epochs[0].test.samples, 10);
+  EXPECT_EQ(rig.steps.size(), 4u);
+  EXPECT_EQ(rig.steps[0].samples + rig.steps[1].samples, 10);
+}
+
+TEST(Trainer, A17_ReplicasStayEqual) {
+  Rig rig({.replicas = 2}, {.epochs = 50});
+  const uint64_t start = rig.hash();
+  EXPECT_EQ(rig.trainer().run(), TrainingEnd::kDone);
+  EXPECT_EQ(rig.steps.size(), 100u);
+  EXPECT_NE(rig.hash(), start);  // throws if they differ
+  rig.replicas().store(1).write("fc3.bias", HostTensor(DType::kFloat32, {10}));
+  EXPECT_THROW(rig.hash(), Error);
+}
+
+TEST(Trainer, A17_ADifferentStartIsBroadcastAway) {
+  Rig rig({.replicas = 2});
+  rig.replicas().store(1).write("fc3.bias", HostTensor::from<float>({10}, std::vector<float>(10, 7)));
+  rig.replicas().broadcast_state();
+  EXPECT_NO_THROW(rig.hash());
+}
+
+TEST(Trainer, A9_EveryEpochHasItsOwnOrderAndARerunTheSame) {
+  const auto losses = [](int replicas) {
+    Rig rig({.replicas = replicas, .batch = 6}, {.epochs = 2});
+    rig.trainer().run();
+    std::vector<double> list;
+    for (const StepReport& step : rig.steps) list.push_back(step.loss);
+    return list;
+  };
+  const std::vector<double> first = losses(2);
+  EXPECT_EQ(losses(2), first);
+  EXPECT_NEAR(losses(1).front(), first.front(), 1e-5);  // the same samples in the first global step
+}
+
+TEST(Trainer, D1_D3_ResumeInTheMiddleOfAnEpochContinuesBitForBit) {
+  Rig whole({.batch = 2, .optimizer = OptimizerKind::kAdam}, {.epochs = 3});
+  whole.trainer().run();
+  Rig first({.batch = 2, .optimizer = OptimizerKind::kAdam}, {.epochs = 3, .max_steps = 7});
+  first.trainer().run();
+  const Checkpoint checkpoint = first.trainer().checkpoint();
+  EXPECT_EQ(checkpoint.position.batch_in_epoch, 2);
+  Rig rest({.batch = 2, .optimizer = OptimizerKind::kAdam}, {.epochs = 3});
+  rest.trainer().resume(checkpoint);
+  rest.trainer().run();
+  EXPECT_EQ(rest.hash(), whole.hash());
+  EXPECT_EQ(rest.epochs.back().loss, whole.epochs.back().loss);
+  EXPECT_EQ(rest.epochs.front().loss, whole.epochs[1].loss);  // of the epoch that was cut in two
+}
+
+TEST(Trainer, A10_AccumulatedBatchesEqualOneLargeBatch) {
+  const Setting small{.batch = 4, .train_samples = 8, .shuffle = false, .precision = DType::kFloat64};
+  Setting large = small;
+  large.batch = 8;
+  Rig parts(small, {.epochs = 3, .accumulate = 2}), whole(large, {.epochs = 3});
+  parts.trainer().run();
+  whole.trainer().run();
+  ASSERT_EQ(parts.steps.size(), whole.steps.size());
+  for (std::size_t i = 0; i < parts.steps.size(); ++i) EXPECT_NEAR(parts.steps[i].loss, whole.steps[i].loss, 1e-12);
+}
+
+TEST(Trainer, ResumeNamesWhatIsMissing) {
+  Rig sgd({.optimizer = OptimizerKind::kSgd}), adam({.optimizer = OptimizerKind::kAdam});
+  const Checkpoint checkpoint = sgd.trainer().checkpoint();
+  try {
+    adam.trainer().resume(checkpoint);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_THAT(error.what(), testing::HasSubstr(".adam_m"));
+  }
+}
+
+TEST(Trainer, AnInterruptionSavesAtTheNextStep) {
+  const TemporaryFolder folder;
+  std::atomic<int> interrupt{2};
+  TrainerOptions options;
+  options.epochs = 5;
+  options.folder = folder.path().string();
+  Rig rig({}, options, &interrupt);
+  EXPECT_EQ(rig.trainer().run(), TrainingEnd::kInterrupted);
+  EXPECT_EQ(rig.steps.size(), 1u);
+  EXPECT_EQ(load_checkpoint(folder.file("last.safetensors")).position.step, 1);
+}
+
+TEST(Trainer, ANonFiniteLossStopsTheRun) {
+  Rig rig({});
+  HostTensor bias(DType::kFloat32, {10});
+  bias.edit_values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  rig.replicas().write_all("fc3.bias", bias);
+  EXPECT_THROW(rig.trainer().run(), Error);
+}
+
+}  // namespace
+}  // namespace onward::test
