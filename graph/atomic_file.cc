@@ -64,11 +64,11 @@ void write_atomically(const std::string& path, const std::function<void(FileWrit
   const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
   try {
     Descriptor descriptor(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    if (descriptor.value() < 0) throw failure("create", temporary);
+    if (descriptor.value() < 0) throw failure("write", path);
     FileWriter writer(descriptor.value(), path);
     fill(writer);
     if (::fsync(descriptor.value()) != 0 || !descriptor.close()) throw failure("write", path);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) throw failure("replace", path);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) throw failure("write", path);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/atomic_file.h"
+
 namespace onward {
 namespace {
 
@@ -55,23 +57,6 @@ OpenFile open_file(const std::string& path, ErrorKind kind) {
   return {FileDescriptor(descriptor), static_cast<uint64_t>(status.st_size)};
 }
 
-void write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kMaxChunk));
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw Error(ErrorKind::kRun, fmt::format("cannot write '{}': {}", path, reason()));
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
-// The rename itself must reach the disk too.
-void sync_folder(const std::string& path) {
-  const auto slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const FileDescriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.valid()) ::fsync(descriptor.get());
-}
-
 }  // namespace
 
 uint64_t file_size(const std::string& path, ErrorKind kind) { return open_file(path, kind).size; }
@@ -100,20 +85,7 @@ std::string read_file_range(const std::string& path, uint64_t offset, uint64_t l
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = fmt::format("{}.{}.partial", path, ::getpid());
-  try {
-    FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file.valid()) throw Error(ErrorKind::kRun, fmt::format("cannot write '{}': {}", path, reason()));
-    write_all(file.get(), bytes, path);
-    const bool stored = ::fsync(file.get()) == 0 && file.close() == 0;
-    if (!stored || std::rename(temporary.c_str(), path.c_str()) != 0) {
-      throw Error(ErrorKind::kRun, fmt::format("cannot write '{}': {}", path, reason()));
-    }
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  sync_folder(path);
+  write_atomically(path, [&](FileWriter& writer) { writer.write(bytes.data(), bytes.size()); });
 }
 
 }  // namespace onward

@@ -11,4 +11,8 @@ inline constexpr const char* kGlobalBatch = "onward.global_batch";          // f
 inline constexpr const char* kRandomStep = "onward.random_step";            // int64, the step that keys random masks
 inline constexpr const char* kSampleOffset = "onward.sample_offset";        // int64, row of the global batch that is this replica's first
 
+// An output of training programs that guard against it: bool, false when the reduced gradient was not finite and the step
+// changed nothing.
+inline constexpr const char* kFiniteOutput = "onward.finite";
+
 }  // namespace onward

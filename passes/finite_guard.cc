@@ -1,5 +1,6 @@
 #include "passes/finite_guard.h"
 
+#include "graph/scalars.h"
 #include "passes/emit.h"
 #include "passes/program_modes.h"
 
@@ -26,7 +27,8 @@ void run(Graph& graph, PassContext& context) {
   for (const ParameterGradient& pair : graph.gradients()) checked.push_back(pair.gradient);
   if (only_accumulates(context.request.mode)) checked = guarded_updates(graph);
   if (checked.empty()) return;
-  Value* flag = emit_node(graph, context.registry, {kAllFinite, checked, {"finite"}, {}, kOrigin}).output(0);
+  Value* flag = emit_node(graph, context.registry, {kAllFinite, checked, {kFiniteOutput}, {}, kOrigin}).output(0);
+  graph.add_output(*flag);
   const std::vector<StateUpdate> updates = graph.updates();
   graph.clear_updates();
   for (const StateUpdate& update : updates) {

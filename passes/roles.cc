@@ -80,10 +80,9 @@ void warn_about_folded_batch_norm(const Graph& graph, PassContext& context) {
   }
   if (biased > 0) {
     context.warnings.push_back(
-        fmt::format("the file has no BatchNormalization, and {} convolutions have a bias: the exporter probably folded "
-                    "BatchNormalization "
-                    "into them. The model trains without it, and --bn sync has nothing to synchronise; export in "
-                    "training mode to keep it",
+        fmt::format("the file has no BatchNormalization, and {} convolutions have a bias: if the exporter "
+                    "folded BatchNormalization into them, the model trains without it and --bn sync has nothing to "
+                    "synchronise; export in training mode to keep it",
                     biased));
   }
 }

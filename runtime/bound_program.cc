@@ -38,8 +38,9 @@ void* BoundProgram::address(const PlanBuffer& buffer) const {
   switch (buffer.memory) {
     case Memory::kArena: return arena_ + buffer.offset;
     case Memory::kStore: return store_.entry(plan().stored[place]).data;
-    case Memory::kConstant: return const_cast<void*>(prepared_.constants[place].data());  // the plan never writes constants
-    case Memory::kInput: return nullptr;  // set by bind_feeds()
+    case Memory::kConstant:
+      return const_cast<void*>(prepared_.constants[place].data());  // the plan never writes constants
+    case Memory::kInput: return nullptr;                            // set by bind_feeds()
   }
   return nullptr;
 }
@@ -90,9 +91,9 @@ BoundStep BoundProgram::bind_step(std::size_t index) {
 void BoundProgram::check_tensor(const PlanInput& input, const HostTensor& tensor) const {
   const PlanBuffer& buffer = plan().buffers[static_cast<std::size_t>(input.buffer)];
   if (convertible(tensor.dtype(), buffer.dtype) && tensor.shape() == buffer.shape) return;
-  throw Error(ErrorKind::kModel, fmt::format("expected {} for the input '{}', found {}",
-                                             TensorType(buffer.dtype, buffer.shape).text(), input.name,
-                                             tensor.empty() ? "an empty tensor" : tensor.type().text()));
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected {} for the input '{}', found {}", TensorType(buffer.dtype, buffer.shape).text(),
+                          input.name, tensor.empty() ? "an empty tensor" : tensor.type().text()));
 }
 
 void BoundProgram::check_feeds(const StepFeeds& feeds) const {
@@ -103,8 +104,9 @@ void BoundProgram::check_feeds(const StepFeeds& feeds) const {
     } else if (!plan().buffers[static_cast<std::size_t>(input.buffer)].shape.empty() ||
                !feeds.scalars.contains(input.name)) {
       const PlanBuffer& buffer = plan().buffers[static_cast<std::size_t>(input.buffer)];
-      throw Error(ErrorKind::kModel, fmt::format("expected a value for the {} '{}' ({}), found none", role_name(input.role),
-                                                 input.name, TensorType(buffer.dtype, buffer.shape).text()));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected a value for the {} '{}' ({}), found none", role_name(input.role), input.name,
+                              TensorType(buffer.dtype, buffer.shape).text()));
     }
   }
 }
@@ -160,8 +162,8 @@ uint64_t BoundProgram::announce() {
 HostTensor BoundProgram::output(const PlanOutput& output) const {
   const PlanBuffer& buffer = plan().buffers[static_cast<std::size_t>(output.buffer)];
   HostTensor result(buffer.dtype, buffer.shape);
-  const void* source = buffer.memory == Memory::kInput ? inputs_[static_cast<std::size_t>(buffer.place)].held.data()
-                                                       : address(buffer);
+  const void* source =
+      buffer.memory == Memory::kInput ? inputs_[static_cast<std::size_t>(buffer.place)].held.data() : address(buffer);
   convert_layout(source, buffer.layout, result.edit(), Layout::kRowMajor, buffer.shape, dtype_size(buffer.dtype));
   return result;
 }

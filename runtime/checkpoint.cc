@@ -46,6 +46,14 @@ std::pair<int64_t, std::string> split_replica(const std::string& name) {
   return {-1, name};
 }
 
+// The format keeps one name for itself and this program keeps another for replicas; a tensor of such a name is marked.
+std::string marked(const std::string& name) {
+  const bool taken = name == "__metadata__" || name.rfind("replica.", 0) == 0 || name.rfind("=", 0) == 0;
+  return taken ? "=" + name : name;
+}
+
+std::string unmarked(const std::string& name) { return name.rfind("=", 0) == 0 ? name.substr(1) : name; }
+
 void read_position(const std::string& path, std::map<std::string, std::string>& metadata, TrainingPosition& position) {
   visit_fields(
       [&](const char* name, auto& value) {
@@ -63,7 +71,7 @@ void read_position(const std::string& path, std::map<std::string, std::string>& 
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   Safetensors file;
-  file.tensors.assign(checkpoint.tensors.begin(), checkpoint.tensors.end());
+  for (const auto& [name, tensor] : checkpoint.tensors) file.tensors.emplace_back(marked(name), tensor);
   for (std::size_t replica = 0; replica < checkpoint.replica_tensors.size(); ++replica) {
     for (const auto& [name, tensor] : checkpoint.replica_tensors[replica]) {
       file.tensors.emplace_back(fmt::format("replica.{}/{}", replica, name), tensor);
@@ -92,7 +100,7 @@ Checkpoint load_checkpoint(const std::string& path) {
   for (auto& [name, tensor] : file.tensors) {
     const auto [replica, own_name] = split_replica(name);
     if (replica < 0) {
-      checkpoint.tensors.emplace(own_name, std::move(tensor));
+      checkpoint.tensors.emplace(unmarked(own_name), std::move(tensor));
       continue;
     }
     auto& list = checkpoint.replica_tensors;

@@ -15,8 +15,9 @@ void check_static(const Node& node) {
   for (const auto* list : {&node.inputs(), &node.outputs()}) {
     for (const Value* value : *list) {
       if (!value || value->type.is_static()) continue;
-      throw Error(ErrorKind::kModel, fmt::format("{}: expected a static type for '{}', found {}; specialise the graph first",
-                                                 node.text(), value->name(), value->type.text()));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("{}: expected a static type for '{}', found {}; specialise the graph first", node.text(),
+                              value->name(), value->type.text()));
     }
   }
 }

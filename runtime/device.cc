@@ -16,8 +16,10 @@ int parse_count(const std::string& text, const std::string& digits) {
   int count = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   if (error != std::errc() || end != digits.data() + digits.size() || count < 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("--devices {}: expected cpu:K with a number of replicas K of at least 1, "
-                                               "found '{}'", text, digits));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--devices {}: expected cpu:K with a number of replicas K of at least 1, "
+                            "found '{}'",
+                            text, digits));
   }
   return count;
 }
@@ -31,8 +33,10 @@ std::vector<Device> parse_devices(const std::string& text, int threads) {
   if (text.starts_with("cpu:")) {
     replicas = parse_count(text, text.substr(4));
   } else if (text == "cuda" || text.starts_with("cuda:") || text.starts_with("cuda*")) {
-    throw Error(ErrorKind::kDevice, fmt::format("--devices {}: this build has no CUDA plugin; use --devices cpu, or build "
-                                                "where a CUDA toolkit is installed", text));
+    throw Error(ErrorKind::kDevice,
+                fmt::format("--devices {}: this build has no CUDA plugin; use --devices cpu, or build "
+                            "where a CUDA toolkit is installed",
+                            text));
   } else if (text != "auto" && text != "cpu") {
     throw Error(ErrorKind::kUsage, fmt::format("expected --devices auto, cpu, cpu:K or cuda..., found '{}'", text));
   }

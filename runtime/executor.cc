@@ -29,7 +29,9 @@ struct Timing {
 
 struct Executor::Implementation {
   Implementation(Communicator* communicator_, const Registry& registry_, const ExecutorOptions& options_)
-      : communicator(communicator_), registry(registry_), options(options_),
+      : communicator(communicator_),
+        registry(registry_),
+        options(options_),
         compute({fmt::format("compute {}", rank()), options.threads, options.delays}),
         communication({fmt::format("comm {}", rank()), 1, options.delays}) {}
 
@@ -89,8 +91,12 @@ std::shared_ptr<const Error> Executor::Implementation::fail(const std::string& w
 }
 
 void Executor::Implementation::prepare(const ProgramKey& key, const Graph& graph) {
-  PreparedPlan prepared = make_plan(graph, registry, {.threads = options.threads, .rank = rank(), .replicas = replicas(),
-                                                      .winograd = options.winograd, .max_priority = options.max_priority});
+  PreparedPlan prepared = make_plan(graph, registry,
+                                    {.threads = options.threads,
+                                     .rank = rank(),
+                                     .replicas = replicas(),
+                                     .winograd = options.winograd,
+                                     .max_priority = options.max_priority});
   bool moved = arena.reserve(prepared.plan.arena_bytes);
   for (int s = 0; s < kStreams; ++s) {
     moved |= workspaces[static_cast<std::size_t>(s)].reserve(prepared.plan.workspace_bytes(s));
@@ -125,7 +131,8 @@ std::shared_ptr<const Error> Executor::Implementation::run_step(BoundStep& bound
   }
 }
 
-// After an error the rest of the list is skipped, but its events are completed, with the error, so that nobody waits for ever.
+// After an error the rest of the list is skipped, but its events are completed, with the error, so that nobody waits
+// for ever.
 void Executor::Implementation::run_list(BoundProgram& bound, int stream_index, uint64_t ticket,
                                         std::shared_ptr<const Error> error) {
   Stream& on = stream(stream_index);
@@ -248,7 +255,9 @@ Trace Executor::stop_trace() {
   for (std::vector<Timing>& list : self.timings) {
     for (const Timing& timing : list) {
       const PlanStep& step = *timing.step;
-      const std::string op = step.kind == StepKind::kKernel ? to_string(step.op) : step.kind == StepKind::kCopy ? "copy" : "convert";
+      const std::string op = step.kind == StepKind::kKernel ? to_string(step.op)
+                             : step.kind == StepKind::kCopy ? "copy"
+                                                            : "convert";
       trace.entries.push_back({step.node, op, rank(), step.stream, microseconds(timing.begin), microseconds(timing.end),
                                timing.plan->step_bytes(step), step.collective});
     }

@@ -1,9 +1,9 @@
 // All-reduce in shared memory. Every rank publishes its buffer; after a rendezvous each reads the buffers of all ranks.
 //
-// Small sums: every rank adds all buffers, in ascending rank, into scratch of its own, and after a second rendezvous (nobody
-// reads any more) copies that over its buffer. Large sums: rank r adds slice r only, writing it into its own buffer, where no
-// other rank reads that slice; after the second rendezvous every rank copies the other slices from their owners. Both orders of
-// additions are the same, so the bits do not depend on the size.
+// Small sums: every rank adds all buffers, in ascending rank, into scratch of its own, and after a second rendezvous
+// (nobody reads any more) copies that over its buffer. Large sums: rank r adds slice r only, writing it into its own
+// buffer, where no other rank reads that slice; after the second rendezvous every rank copies the other slices from
+// their owners. Both orders of additions are the same, so the bits do not depend on the size.
 #include "runtime/local_communicator.h"
 
 #include <fmt/format.h>
@@ -121,11 +121,13 @@ class Group {
   double timeout_;
 };
 
-template <typename T> ONWARD_SIMD void add_values(const T* values, T* total, int64_t count) {
+template <typename T>
+ONWARD_SIMD void add_values(const T* values, T* total, int64_t count) {
   for (int64_t i = 0; i < count; ++i) total[i] += values[i];
 }
 
-template <typename T> void copy_values(const T* from, T* to, int64_t count) {
+template <typename T>
+void copy_values(const T* from, T* to, int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(T));
 }
 
@@ -143,7 +145,8 @@ class LocalCommunicator final : public Communicator {
       case DType::kFloat64: sum<double>(static_cast<double*>(data), count); break;
       case DType::kInt64: sum<uint64_t>(static_cast<uint64_t*>(data), count); break;  // the same bits, overflow defined
       default:
-        throw Error(ErrorKind::kDevice, fmt::format("expected a sum of float32, float64 or int64, found {}", dtype_name(dtype)));
+        throw Error(ErrorKind::kDevice,
+                    fmt::format("expected a sum of float32, float64 or int64, found {}", dtype_name(dtype)));
     }
   }
 
@@ -176,7 +179,8 @@ class LocalCommunicator final : public Communicator {
     group_->rendezvous(rank_);
     for (std::size_t r = 0; r < ranks(); ++r) {
       if (group_->calls[r].agrees(call)) continue;
-      const std::string message = fmt::format("rank {}: {}; rank {}: {}", rank_, call.text(), r, group_->calls[r].text());
+      const std::string message =
+          fmt::format("rank {}: {}; rank {}: {}", rank_, call.text(), r, group_->calls[r].text());
       group_->abort(message);
       throw Error(ErrorKind::kDevice, "replicas disagree about a collective: " + message);
     }
@@ -186,7 +190,8 @@ class LocalCommunicator final : public Communicator {
   void leave() { group_->rendezvous(rank_); }
 
   // target[i] = sum over ranks of their element first + i. Target may be this rank's own elements.
-  template <typename T> void add_ranks(T* target, int64_t first, int64_t count) const {
+  template <typename T>
+  void add_ranks(T* target, int64_t first, int64_t count) const {
     constexpr int64_t kChunk = 1024;
     alignas(64) T total[kChunk];
     for (int64_t begin = 0; begin < count; begin += kChunk) {
@@ -199,7 +204,8 @@ class LocalCommunicator final : public Communicator {
     }
   }
 
-  template <typename T> void sum(T* data, int64_t count) {
+  template <typename T>
+  void sum(T* data, int64_t count) {
     const auto bytes = static_cast<std::size_t>(count) * sizeof(T);
     if (bytes <= kSmallBytes) {
       T* scratch = reinterpret_cast<T*>(scratch_.data());

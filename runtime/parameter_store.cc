@@ -34,10 +34,10 @@ void ParameterStore::add_role(const Graph& graph, Role role) {
       missing.push_back(value);
       total += aligned(static_cast<std::size_t>(element_count(value->type.shape())) * dtype_size(value->type.dtype));
     } else if (found->second.dtype != value->type.dtype || found->second.shape != value->type.shape()) {
-      throw Error(ErrorKind::kModel,
-                  fmt::format("expected the {} '{}' to be {}, as in an earlier program, found {}", role_name(role),
-                              value->name(), TensorType(found->second.dtype, found->second.shape).text(),
-                              value->type.text()));
+      throw Error(
+          ErrorKind::kModel,
+          fmt::format("expected the {} '{}' to be {}, as in an earlier program, found {}", role_name(role),
+                      value->name(), TensorType(found->second.dtype, found->second.shape).text(), value->type.text()));
     }
   }
   if (missing.empty()) return;
@@ -59,8 +59,8 @@ void ParameterStore::add_role(const Graph& graph, Role role) {
 const ParameterStore::Entry& ParameterStore::entry(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) {
-    throw Error(ErrorKind::kModel, fmt::format("there is no parameter or state '{}' among the {} of the program", name,
-                                               entries_.size()));
+    throw Error(ErrorKind::kModel,
+                fmt::format("there is no parameter or state '{}' among the {} of the program", name, entries_.size()));
   }
   return found->second;
 }
@@ -75,8 +75,9 @@ HostTensor ParameterStore::read(const std::string& name) const {
 void ParameterStore::write(const std::string& name, const HostTensor& tensor) {
   const Entry& found = entry(name);
   if (tensor.dtype() != found.dtype || tensor.shape() != found.shape) {
-    throw Error(ErrorKind::kModel, fmt::format("expected {} for '{}', found {}", TensorType(found.dtype, found.shape).text(),
-                                               name, tensor.type().text()));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected {} for '{}', found {}", TensorType(found.dtype, found.shape).text(), name,
+                            tensor.type().text()));
   }
   if (found.bytes) std::memcpy(found.data, tensor.data(), found.bytes);
 }

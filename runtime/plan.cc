@@ -69,7 +69,8 @@ std::string place_text(const Plan& plan, const PlanBuffer& buffer) {
 std::string buffer_text(const Plan& plan, int index) {
   if (index < 0) return "-";
   const PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(index)];
-  return fmt::format("%{}{}{}", buffer.value, buffer.layout == Layout::kChannelsLast ? ":cl" : "", place_text(plan, buffer));
+  return fmt::format("%{}{}{}", buffer.value, buffer.layout == Layout::kChannelsLast ? ":cl" : "",
+                     place_text(plan, buffer));
 }
 
 std::string list_text(const Plan& plan, const std::vector<int>& buffers) {
@@ -98,9 +99,13 @@ std::string step_text(const Plan& plan, const PlanStep& step, std::size_t index)
 }
 
 nlohmann::ordered_json buffer_json(const Plan& plan, const PlanBuffer& buffer) {
-  nlohmann::ordered_json json{{"value", buffer.value}, {"dtype", dtype_name(buffer.dtype)}, {"shape", buffer.shape},
-                              {"layout", layout_name(buffer.layout)}, {"memory", memory_name(buffer.memory)},
-                              {"bytes", buffer.bytes}, {"content", buffer.content}};
+  nlohmann::ordered_json json{{"value", buffer.value},
+                              {"dtype", dtype_name(buffer.dtype)},
+                              {"shape", buffer.shape},
+                              {"layout", layout_name(buffer.layout)},
+                              {"memory", memory_name(buffer.memory)},
+                              {"bytes", buffer.bytes},
+                              {"content", buffer.content}};
   if (buffer.memory == Memory::kArena) {
     json["offset"] = buffer.offset;
     json["storage"] = buffer.storage;
@@ -110,9 +115,14 @@ nlohmann::ordered_json buffer_json(const Plan& plan, const PlanBuffer& buffer) {
 }
 
 nlohmann::ordered_json step_json(const PlanStep& step) {
-  nlohmann::ordered_json json{{"kind", kind_text(step)}, {"node", step.node}, {"origin", step.origin},
-                              {"kernel", step.kernel}, {"stream", stream_name(step.stream)}, {"inputs", step.inputs},
-                              {"outputs", step.outputs}, {"waits", step.waits}};
+  nlohmann::ordered_json json{{"kind", kind_text(step)},
+                              {"node", step.node},
+                              {"origin", step.origin},
+                              {"kernel", step.kernel},
+                              {"stream", stream_name(step.stream)},
+                              {"inputs", step.inputs},
+                              {"outputs", step.outputs},
+                              {"waits", step.waits}};
   if (step.record >= 0) json["record"] = step.record;
   if (step.collective >= 0) json["collective"] = step.collective;
   json["reorders"] = step.reorders;
@@ -148,28 +158,31 @@ std::string print(const Plan& plan) {
 }
 
 std::string to_json(const Plan& plan) {
-  nlohmann::ordered_json json{{"name", plan.name},
-                              {"rank", plan.rank},
-                              {"replicas", plan.replicas},
-                              {"backend", backend_name(plan.backend)},
-                              {"threads", plan.threads},
-                              {"arena_bytes", plan.arena_bytes},
-                              {"live_bytes", plan.live_bytes},
-                              {"workspace_bytes",
-                               {plan.workspace_bytes(kComputeStream), plan.workspace_bytes(kCommunicationStream)}},
-                              {"events", plan.events},
-                              {"collectives", plan.collectives()},
-                              {"conversions", plan.conversions()},
-                              {"reorders", plan.reorders()},
-                              {"flops", plan.flops()}};
-  for (const char* list : {"inputs", "outputs", "updates", "buffers", "steps"}) json[list] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json json{
+      {"name", plan.name},
+      {"rank", plan.rank},
+      {"replicas", plan.replicas},
+      {"backend", backend_name(plan.backend)},
+      {"threads", plan.threads},
+      {"arena_bytes", plan.arena_bytes},
+      {"live_bytes", plan.live_bytes},
+      {"workspace_bytes", {plan.workspace_bytes(kComputeStream), plan.workspace_bytes(kCommunicationStream)}},
+      {"events", plan.events},
+      {"collectives", plan.collectives()},
+      {"conversions", plan.conversions()},
+      {"reorders", plan.reorders()},
+      {"flops", plan.flops()}};
+  for (const char* list : {"inputs", "outputs", "updates", "buffers", "steps"})
+    json[list] = nlohmann::ordered_json::array();
   for (const PlanInput& input : plan.inputs) {
     json["inputs"].push_back({{"name", input.name}, {"role", role_name(input.role)}, {"buffer", input.buffer}});
   }
-  for (const PlanOutput& output : plan.outputs) json["outputs"].push_back({{"name", output.name}, {"buffer", output.buffer}});
+  for (const PlanOutput& output : plan.outputs)
+    json["outputs"].push_back({{"name", output.name}, {"buffer", output.buffer}});
   for (const PlanUpdate& update : plan.updates) {
     json["updates"].push_back({{"state", plan.stored[static_cast<std::size_t>(update.stored)]},
-                               {"content", update.content}, {"in_place", update.in_place}});
+                               {"content", update.content},
+                               {"in_place", update.in_place}});
   }
   for (const PlanBuffer& buffer : plan.buffers) json["buffers"].push_back(buffer_json(plan, buffer));
   for (const PlanStep& step : plan.steps) json["steps"].push_back(step_json(step));

@@ -16,8 +16,13 @@ int PlanDraft::add_buffer(PlanBuffer buffer) {
 }
 
 int PlanDraft::add_arena_buffer(const std::string& value, DType dtype, const Shape& shape, Layout layout) {
-  return add_buffer({.value = value, .dtype = dtype, .shape = shape, .layout = layout, .memory = Memory::kArena,
-                     .storage = storages++, .content = contents++});
+  return add_buffer({.value = value,
+                     .dtype = dtype,
+                     .shape = shape,
+                     .layout = layout,
+                     .memory = Memory::kArena,
+                     .storage = storages++,
+                     .content = contents++});
 }
 
 namespace {
@@ -49,8 +54,11 @@ class Drafter {
 
   void add_input(const Value& value) {
     if (value.role == Role::kParameter || value.role == Role::kState || value.role == Role::kConstant) return;
-    const int buffer = draft_.add_buffer({.value = value.name(), .dtype = value.type.dtype, .shape = value.type.shape(),
-                                          .layout = home(value), .memory = Memory::kInput,
+    const int buffer = draft_.add_buffer({.value = value.name(),
+                                          .dtype = value.type.dtype,
+                                          .shape = value.type.shape(),
+                                          .layout = home(value),
+                                          .memory = Memory::kInput,
                                           .place = static_cast<int>(draft_.plan.inputs.size()),
                                           .content = draft_.contents++});
     draft_.plan.inputs.push_back({value.name(), value.role, buffer});
@@ -59,8 +67,11 @@ class Drafter {
 
   int add_stored(const Value& value) {
     draft_.plan.stored.push_back(value.name());
-    return draft_.add_buffer({.value = value.name(), .dtype = value.type.dtype, .shape = value.type.shape(),
-                              .memory = Memory::kStore, .place = static_cast<int>(draft_.plan.stored.size()) - 1,
+    return draft_.add_buffer({.value = value.name(),
+                              .dtype = value.type.dtype,
+                              .shape = value.type.shape(),
+                              .memory = Memory::kStore,
+                              .place = static_cast<int>(draft_.plan.stored.size()) - 1,
                               .content = draft_.contents++});
   }
 
@@ -76,9 +87,13 @@ class Drafter {
     }
     draft_.constants.push_back(std::move(data));
     draft_.plan.constants.push_back(value.name());
-    return draft_.add_buffer({.value = value.name(), .dtype = value.type.dtype, .shape = value.type.shape(),
-                              .layout = layout, .memory = Memory::kConstant,
-                              .place = static_cast<int>(draft_.constants.size()) - 1, .content = draft_.contents++});
+    return draft_.add_buffer({.value = value.name(),
+                              .dtype = value.type.dtype,
+                              .shape = value.type.shape(),
+                              .layout = layout,
+                              .memory = Memory::kConstant,
+                              .place = static_cast<int>(draft_.constants.size()) - 1,
+                              .content = draft_.contents++});
   }
 
   // Another name for a buffer's bytes.
@@ -94,8 +109,11 @@ class Drafter {
     const PlanBuffer from = draft_.buffer(source);
     const int target = draft_.add_arena_buffer(value.name(), from.dtype, from.shape, layout);
     DraftStep draft;
-    draft.step = {.kind = StepKind::kConvert, .node = fmt::format("{} layout of {}", layout_name(layout), value.name()),
-                  .origin = value.producer() ? value.producer()->text() : "", .inputs = {source}, .outputs = {target}};
+    draft.step = {.kind = StepKind::kConvert,
+                  .node = fmt::format("{} layout of {}", layout_name(layout), value.name()),
+                  .origin = value.producer() ? value.producer()->text() : "",
+                  .inputs = {source},
+                  .outputs = {target}};
     draft_.steps.push_back(std::move(draft));
     return target;
   }
@@ -113,7 +131,8 @@ class Drafter {
     auto there = made_.find({&value, other});
     if (there == made_.end()) {
       if (value.role != Role::kParameter && value.role != Role::kState) {
-        throw Error(ErrorKind::kModel, fmt::format("'{}' is used but neither an input nor made by a node", value.name()));
+        throw Error(ErrorKind::kModel,
+                    fmt::format("'{}' is used but neither an input nor made by a node", value.name()));
       }
       if (layout == Layout::kRowMajor) return add_stored(value);
       there = made_.emplace(std::pair{&value, Layout::kRowMajor}, add_stored(value)).first;
@@ -189,7 +208,9 @@ class Drafter {
     if (from.memory != Memory::kStore || !is_updated(from.place)) return source;
     const int target = draft_.add_arena_buffer(name, from.dtype, from.shape, from.layout);
     DraftStep draft;
-    draft.step = {.kind = StepKind::kCopy, .node = fmt::format("old value of {}", from.value), .inputs = {source},
+    draft.step = {.kind = StepKind::kCopy,
+                  .node = fmt::format("old value of {}", from.value),
+                  .inputs = {source},
                   .outputs = {target}};
     draft_.steps.push_back(std::move(draft));
     return target;

@@ -9,7 +9,8 @@ namespace onward {
 
 namespace {
 
-// Sides of the cut: the source stands for channels-last, so that the smallest source side means row-major in case of doubt.
+// Sides of the cut: the source stands for channels-last, so that the smallest source side means row-major in case of
+// doubt.
 constexpr int kChannelsLastSide = MinCut::kSource;
 constexpr int kRowMajorSide = MinCut::kSink;
 
@@ -104,6 +105,8 @@ class Chooser {
 
 }  // namespace
 
-LayoutChoice choose_layouts(const Graph& graph, std::vector<ChosenKernel>& kernels) { return Chooser(graph, kernels).run(); }
+LayoutChoice choose_layouts(const Graph& graph, std::vector<ChosenKernel>& kernels) {
+  return Chooser(graph, kernels).run();
+}
 
 }  // namespace onward

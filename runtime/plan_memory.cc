@@ -27,8 +27,11 @@ class Sharing {
 class InPlace {
  public:
   InPlace(PlanDraft& draft, const Schedule& schedule)
-      : draft_(draft), schedule_(schedule), sharing_(static_cast<std::size_t>(draft.storages)),
-        readers_(static_cast<std::size_t>(draft.contents)), pinned_(static_cast<std::size_t>(draft.contents)) {}
+      : draft_(draft),
+        schedule_(schedule),
+        sharing_(static_cast<std::size_t>(draft.storages)),
+        readers_(static_cast<std::size_t>(draft.contents)),
+        pinned_(static_cast<std::size_t>(draft.contents)) {}
 
   void run() {
     for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
@@ -115,8 +118,11 @@ struct Block {
 class Packer {
  public:
   Packer(PlanDraft& draft, const Schedule& schedule)
-      : draft_(draft), schedule_(schedule), block_of_(static_cast<std::size_t>(draft.storages)),
-        inside_(static_cast<std::size_t>(draft.storages)), blocks_(static_cast<std::size_t>(draft.storages)) {}
+      : draft_(draft),
+        schedule_(schedule),
+        block_of_(static_cast<std::size_t>(draft.storages)),
+        inside_(static_cast<std::size_t>(draft.storages)),
+        blocks_(static_cast<std::size_t>(draft.storages)) {}
 
   void run() {
     std::iota(block_of_.begin(), block_of_.end(), 0);
@@ -144,7 +150,8 @@ class Packer {
     }
   }
 
-  // Lays the operands of a collective into one block, if each has storage of its own that no other collective has gathered.
+  // Lays the operands of a collective into one block, if each has storage of its own that no other collective has
+  // gathered.
   void gather_operands(const PlanStep& step) {
     std::vector<int> storages;
     for (int input : step.inputs) {
@@ -211,7 +218,8 @@ class Packer {
       block->offset = find_offset(*block, placed);
       draft_.plan.arena_bytes = std::max(draft_.plan.arena_bytes, block->offset + block->bytes);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), block,
-                                     [](const Block* a, const Block* b) { return a->offset < b->offset; }), block);
+                                     [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+                    block);
     }
   }
 
@@ -233,7 +241,8 @@ class Packer {
     for (const Block& block : blocks_) {
       if (!block.used || block.first_step == INT_MAX) continue;
       change[static_cast<std::size_t>(block.first_step)] += static_cast<int64_t>(block.bytes);
-      if (block.last_step != INT_MAX) change[static_cast<std::size_t>(block.last_step) + 1] -= static_cast<int64_t>(block.bytes);
+      if (block.last_step != INT_MAX)
+        change[static_cast<std::size_t>(block.last_step) + 1] -= static_cast<int64_t>(block.bytes);
     }
     int64_t live = 0, most = 0;
     for (int64_t c : change) most = std::max(most, live += c);

@@ -32,15 +32,20 @@ std::vector<std::vector<int>> dependencies(const PlanDraft& draft) {
   return needs;
 }
 
-// Emits the steps one by one. Collectives go out as soon as they can, in ascending order of ids. Among the steps that are ready,
-// those that the next collective needs come first. Where all of these need the result of a collective that is still on its way,
-// what does not need it is done in the meantime (the weight gradients of a layer while the statistics of the layer before are
-// being summed); only then the result is waited for. Otherwise the graph's order is kept.
+// Emits the steps one by one. Collectives go out as soon as they can, in ascending order of ids. Among the steps that
+// are ready, those that the next collective needs come first. Where all of these need the result of a collective that
+// is still on its way, what does not need it is done in the meantime (the weight gradients of a layer while the
+// statistics of the layer before are being summed); only then the result is waited for. Otherwise the graph's order is
+// kept.
 class Orderer {
  public:
   explicit Orderer(PlanDraft& draft)
-      : draft_(draft), needs_(dependencies(draft)), followers_(needs_.size()), missing_(needs_.size()),
-        serves_(needs_.size(), kNone), awaits_(needs_.size(), -1) {}
+      : draft_(draft),
+        needs_(dependencies(draft)),
+        followers_(needs_.size()),
+        missing_(needs_.size()),
+        serves_(needs_.size(), kNone),
+        awaits_(needs_.size(), -1) {}
 
   void run() {
     find_collectives();
@@ -56,7 +61,8 @@ class Orderer {
     for (std::size_t i = 0; i < needs_.size(); ++i) {
       if (missing_[i] == 0) continue;
       throw Error(ErrorKind::kModel, fmt::format("the ids of collectives contradict the data flow at {}: it needs a "
-                                                 "collective with a higher id", step(i).node));
+                                                 "collective with a higher id",
+                                                 step(i).node));
     }
     draft_.steps = std::move(ordered_);
   }

@@ -42,7 +42,8 @@ class Updater {
   std::vector<int> readers(int stored, int except) const {
     std::vector<int> list;
     for (std::size_t i = 0; i < draft_.steps.size(); ++i) {
-      if (static_cast<int>(i) != except && reads_state(draft_.steps[i].step, stored)) list.push_back(static_cast<int>(i));
+      if (static_cast<int>(i) != except && reads_state(draft_.steps[i].step, stored))
+        list.push_back(static_cast<int>(i));
     }
     return list;
   }
@@ -52,7 +53,8 @@ class Updater {
     if (in >= draft.step.inputs.size() || out >= draft.step.outputs.size() || draft.step.inputs[in] < 0) return false;
     const PlanBuffer& old_value = draft_.buffer(draft.step.inputs[in]);
     return content(draft.step.outputs[out]) == draft_.buffer(update.source).content &&
-           old_value.memory == Memory::kStore && old_value.place == update.stored && old_value.layout == Layout::kRowMajor;
+           old_value.memory == Memory::kStore && old_value.place == update.stored &&
+           old_value.layout == Layout::kRowMajor;
   }
 
   bool write_in_place(const DraftUpdate& update) {
@@ -87,10 +89,16 @@ class Updater {
       return;
     }
     const std::string& name = draft_.plan.stored[static_cast<std::size_t>(update.stored)];
-    const int target = draft_.add_buffer({.value = name, .dtype = source.dtype, .shape = source.shape,
-                                          .memory = Memory::kStore, .place = update.stored, .content = draft_.contents++});
+    const int target = draft_.add_buffer({.value = name,
+                                          .dtype = source.dtype,
+                                          .shape = source.shape,
+                                          .memory = Memory::kStore,
+                                          .place = update.stored,
+                                          .content = draft_.contents++});
     DraftStep draft;
-    draft.step = {.kind = StepKind::kCopy, .node = fmt::format("update of {}", name), .inputs = {update.source},
+    draft.step = {.kind = StepKind::kCopy,
+                  .node = fmt::format("update of {}", name),
+                  .inputs = {update.source},
                   .outputs = {target}};
     draft.after = readers(update.stored, -1);
     draft_.steps.push_back(std::move(draft));

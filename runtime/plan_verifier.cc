@@ -1,5 +1,5 @@
-// Vector clocks after Mattern (1989) and Fidge (1988): a step's clock says how many steps of each stream are certainly done. The
-// memory is a map from byte ranges to who wrote and read them last and what they hold.
+// Vector clocks after Mattern (1989) and Fidge (1988): a step's clock says how many steps of each stream are certainly
+// done. The memory is a map from byte ranges to who wrote and read them last and what they hold.
 #include "runtime/plan_verifier.h"
 
 #include <fmt/format.h>
@@ -58,7 +58,8 @@ class Verifier {
     for (const PlanBuffer& b : plan_.buffers) {
       if (b.memory != Memory::kArena) continue;
       if (b.offset % kAlignment != 0) report(fmt::format("the buffer of {} is not aligned", b.value));
-      if (b.offset + b.bytes > plan_.arena_bytes) report(fmt::format("the buffer of {} ends outside the arena", b.value));
+      if (b.offset + b.bytes > plan_.arena_bytes)
+        report(fmt::format("the buffer of {} ends outside the arena", b.value));
     }
   }
 
@@ -108,7 +109,8 @@ class Verifier {
   void read(const PlanBuffer& b, const Access& me, const Clock& clock) {
     over(b, [&](Segment& segment) {
       if (!done(segment.writer, clock)) {
-        report(fmt::format("{} reads {} while {} may be writing it", name(me.step), b.value, name(segment.writer.step)));
+        report(
+            fmt::format("{} reads {} while {} may be writing it", name(me.step), b.value, name(segment.writer.step)));
       } else if (segment.content != b.content) {
         report(fmt::format("{} reads {}, but its memory holds what {} wrote", name(me.step), b.value,
                            name(segment.writer.step)));
@@ -131,7 +133,8 @@ class Verifier {
       if (segment.writer.step == me.step && me.step >= 0) {
         report(fmt::format("{} writes {} over another output of its own", name(me.step), b.value));
       } else if (!done(segment.writer, clock)) {
-        report(fmt::format("{} writes {} while {} may be writing there", name(me.step), b.value, name(segment.writer.step)));
+        report(fmt::format("{} writes {} while {} may be writing there", name(me.step), b.value,
+                           name(segment.writer.step)));
       }
       for (const Access& reader : segment.readers) {
         if (reader.step == me.step || done(reader, clock)) continue;
@@ -146,7 +149,8 @@ class Verifier {
   void check_collective(int index) {
     const PlanStep& s = step(index);
     if (s.collective < 0) return;
-    if (s.stream != kCommunicationStream) report(fmt::format("{} runs a collective on the compute stream", name(index)));
+    if (s.stream != kCommunicationStream)
+      report(fmt::format("{} runs a collective on the compute stream", name(index)));
     if (s.collective <= last_collective_) {
       report(fmt::format("{} runs collective {} after collective {}", name(index), s.collective, last_collective_));
     }
@@ -157,13 +161,15 @@ class Verifier {
     for (const PlanOutput& output : plan_.outputs) {
       over(buffer(output.buffer), [&](Segment& segment) {
         if (segment.content == buffer(output.buffer).content) return;
-        report(fmt::format("at the end the memory of output {} holds what {} wrote", output.name, name(segment.writer.step)));
+        report(fmt::format("at the end the memory of output {} holds what {} wrote", output.name,
+                           name(segment.writer.step)));
       });
     }
     for (const PlanUpdate& update : plan_.updates) {
       for (const auto& [begin, segment] : spaces_[{Memory::kStore, update.stored}]) {
         if (segment.content == update.content) continue;
-        report(fmt::format("at the end {} does not hold its new value", plan_.stored[static_cast<std::size_t>(update.stored)]));
+        report(fmt::format("at the end {} does not hold its new value",
+                           plan_.stored[static_cast<std::size_t>(update.stored)]));
       }
     }
   }
@@ -180,7 +186,8 @@ class Verifier {
   }
 
   // Calls visit for every segment of the buffer's range, making segments where there are none.
-  template <typename Visit> void over(const PlanBuffer& b, Visit&& visit) {
+  template <typename Visit>
+  void over(const PlanBuffer& b, Visit&& visit) {
     if (b.bytes == 0) return;
     Space& s = space(b);
     const std::size_t first = b.memory == Memory::kArena ? b.offset : 0, last = first + b.bytes;
@@ -232,9 +239,11 @@ void verify_plan(const Plan& plan) {
   const std::vector<std::string> violations = find_plan_violations(plan);
   if (violations.empty()) return;
   constexpr std::size_t kShown = 20;
-  const std::vector<std::string> shown(violations.begin(), violations.begin() + static_cast<long>(std::min(kShown, violations.size())));
-  throw Error(ErrorKind::kModel, fmt::format("the plan of {} is wrong in {} places; this is a fault of the planner:\n  {}",
-                                             plan.name, violations.size(), fmt::join(shown, "\n  ")));
+  const std::vector<std::string> shown(violations.begin(),
+                                       violations.begin() + static_cast<long>(std::min(kShown, violations.size())));
+  throw Error(ErrorKind::kModel,
+              fmt::format("the plan of {} is wrong in {} places; this is a fault of the planner:\n  {}", plan.name,
+                          violations.size(), fmt::join(shown, "\n  ")));
 }
 
 void verify_collectives_agree(const std::vector<const Plan*>& plans) {
@@ -243,8 +252,9 @@ void verify_collectives_agree(const std::vector<const Plan*>& plans) {
     for (std::size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
       const std::string a = i < first.size() ? first[i] : "none", b = i < other.size() ? other[i] : "none";
       if (a == b) continue;
-      throw Error(ErrorKind::kModel, fmt::format("replicas disagree about collective number {}: rank {} has {}, rank {} has {}",
-                                                 i, plans[0]->rank, a, plans[p]->rank, b));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("replicas disagree about collective number {}: rank {} has {}, rank {} has {}", i,
+                              plans[0]->rank, a, plans[p]->rank, b));
     }
   }
 }

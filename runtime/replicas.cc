@@ -25,8 +25,8 @@ std::vector<uint64_t> gather(Communicator& communicator, uint64_t mine) {
 void check_equal(const std::vector<uint64_t>& hashes, ErrorKind kind, const std::string& expected) {
   for (std::size_t r = 1; r < hashes.size(); ++r) {
     if (hashes[r] == hashes[0]) continue;
-    throw Error(kind, fmt::format("expected {}, found hash {:016x} on rank 0 and {:016x} on rank {}", expected, hashes[0],
-                                  hashes[r], r));
+    throw Error(kind, fmt::format("expected {}, found hash {:016x} on rank 0 and {:016x} on rank {}", expected,
+                                  hashes[0], hashes[r], r));
   }
 }
 
@@ -53,12 +53,14 @@ ReplicaGroup::ReplicaGroup(ProgramSource& source, const std::vector<Device>& dev
                            const ReplicaOptions& options)
     : source_(source), communicators_(std::move(communicators)), failure_(std::make_unique<FirstFailure>()) {
   if (devices.empty() || devices.size() != communicators_.size()) {
-    throw Error(ErrorKind::kDevice, fmt::format("expected one communicator for each of {} devices, found {}", devices.size(),
-                                                communicators_.size()));
+    throw Error(ErrorKind::kDevice, fmt::format("expected one communicator for each of {} devices, found {}",
+                                                devices.size(), communicators_.size()));
   }
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    ExecutorOptions executor{.threads = devices[i].threads, .winograd = options.winograd,
-                             .max_priority = options.max_priority, .delays = options.delays};
+    ExecutorOptions executor{.threads = devices[i].threads,
+                             .winograd = options.winograd,
+                             .max_priority = options.max_priority,
+                             .delays = options.delays};
     executor.on_failure = [this](std::shared_ptr<const Error> error) { failure_->report(std::move(error)); };
     executors_.push_back(std::make_unique<Executor>(communicators_[i].get(), registry, executor));
   }
@@ -72,10 +74,12 @@ int ReplicaGroup::rank(int replica) const { return communicators_[static_cast<st
 void ReplicaGroup::check_usable() const {
   const std::lock_guard lock(failure_->mutex);
   if (!failure_->error) return;
-  throw Error(ErrorKind::kDevice, fmt::format("the replicas cannot run again after a failure: {}", failure_->error->message()));
+  throw Error(ErrorKind::kDevice,
+              fmt::format("the replicas cannot run again after a failure: {}", failure_->error->message()));
 }
 
-template <typename Begin> std::vector<StepOutputs> ReplicaGroup::run_all(Begin&& begin) {
+template <typename Begin>
+std::vector<StepOutputs> ReplicaGroup::run_all(Begin&& begin) {
   check_usable();
   for (std::size_t r = 0; r < executors_.size(); ++r) begin(*executors_[r], r);
   std::vector<StepOutputs> outputs;
@@ -100,8 +104,8 @@ void ReplicaGroup::prepare(const ProgramKey& key) {
   run_all([&](Executor& executor, std::size_t) { executor.begin_prepare(key, graph); });
   // Replicas of one step run one mode, each with its own number of rows.
   std::vector<const Plan*> plans;
-  const auto same_mode = std::find_if(prepared_.begin(), prepared_.end(),
-                                      [&](const ProgramKey& other) { return other.mode == key.mode; });
+  const auto same_mode =
+      std::find_if(prepared_.begin(), prepared_.end(), [&](const ProgramKey& other) { return other.mode == key.mode; });
   if (same_mode != prepared_.end()) plans.push_back(&executors_[0]->plan(*same_mode));
   for (const auto& executor : executors_) plans.push_back(&executor->plan(key));
   verify_collectives_agree(plans);
@@ -115,7 +119,8 @@ const Plan& ReplicaGroup::plan(const ProgramKey& key, int replica) {
 
 std::vector<StepOutputs> ReplicaGroup::run(ProgramMode mode, const std::vector<StepFeeds>& feeds) {
   if (feeds.size() != executors_.size()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected feeds for {} replicas, found {}", executors_.size(), feeds.size()));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected feeds for {} replicas, found {}", executors_.size(), feeds.size()));
   }
   // All is checked before anything runs: a replica that starts alone would wait for the others.
   for (std::size_t r = 0; r < feeds.size(); ++r) {
@@ -123,7 +128,9 @@ std::vector<StepOutputs> ReplicaGroup::run(ProgramMode mode, const std::vector<S
     prepare(key);
     executors_[r]->check_feeds(key, feeds[r]);
   }
-  return run_all([&](Executor& executor, std::size_t r) { executor.begin_run({mode, feeds[r].local_batch}, feeds[r]); });
+  return run_all([&](Executor& executor, std::size_t r) {
+    executor.begin_run({mode, feeds[r].local_batch}, feeds[r]);
+  });
 }
 
 void ReplicaGroup::write_all(const std::string& name, const HostTensor& tensor) {

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "graph/atomic_file.h"
 #include "graph/error.h"
+#include "graph/file_io.h"
 
 namespace onward {
 
@@ -82,16 +81,6 @@ std::string checksum_of(const Safetensors& file, const std::string& blank_header
 
 Error damaged(const std::string& path, const std::string& what) {
   return Error(ErrorKind::kData, fmt::format("'{}' is not a whole safetensors file: {}", path, what));
-}
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw Error(ErrorKind::kData, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  std::string content(static_cast<std::size_t>(file.tellg()), '\0');
-  file.seekg(0);
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!file) throw Error(ErrorKind::kData, fmt::format("cannot read '{}' to its end", path));
-  return content;
 }
 
 void check_checksum(const std::string& path, std::string content, std::size_t header_end, const std::string& found) {
@@ -180,7 +169,7 @@ void save_safetensors(const std::string& path, const Safetensors& file) {
 }
 
 Safetensors load_safetensors(const std::string& path, bool checksum_required) {
-  const std::string content = read_all(path);
+  const std::string content = read_file(path, ErrorKind::kData);
   uint64_t length = 0;
   if (content.size() < sizeof(length)) {
     throw damaged(path, fmt::format("expected at least 8 bytes, found {}", content.size()));

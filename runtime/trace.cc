@@ -14,16 +14,27 @@ std::string to_chrome_json(const Trace& trace) {
   std::set<std::pair<int, int>> rows;
   for (const TraceEntry& entry : trace.entries) rows.insert({entry.replica, entry.stream});
   for (const auto& [replica, stream] : rows) {
-    events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", replica},
+    events.push_back({{"name", "process_name"},
+                      {"ph", "M"},
+                      {"pid", replica},
                       {"args", {{"name", fmt::format("replica {}", replica)}}}});
-    events.push_back({{"name", "thread_name"}, {"ph", "M"}, {"pid", replica}, {"tid", stream},
+    events.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", replica},
+                      {"tid", stream},
                       {"args", {{"name", stream_name(stream)}}}});
   }
   for (const TraceEntry& entry : trace.entries) {
     nlohmann::ordered_json args{{"bytes", entry.bytes}};
     if (entry.collective >= 0) args["collective"] = entry.collective;
-    events.push_back({{"name", entry.name}, {"cat", entry.op}, {"ph", "X"}, {"pid", entry.replica}, {"tid", entry.stream},
-                      {"ts", entry.begin_us}, {"dur", entry.end_us - entry.begin_us}, {"args", std::move(args)}});
+    events.push_back({{"name", entry.name},
+                      {"cat", entry.op},
+                      {"ph", "X"},
+                      {"pid", entry.replica},
+                      {"tid", entry.stream},
+                      {"ts", entry.begin_us},
+                      {"dur", entry.end_us - entry.begin_us},
+                      {"args", std::move(args)}});
   }
   return nlohmann::ordered_json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump();
 }

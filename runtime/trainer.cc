@@ -30,6 +30,23 @@ ProgramMode mode_of(std::size_t batch, std::size_t batches) {
   return batch + 1 == batches ? ProgramMode::kTrainAccumulated : ProgramMode::kAccumulateNext;
 }
 
+// Sums over the batches of one update: nothing between two updates needs them.
+bool is_accumulator(const std::string& name) { return name.ends_with(".accumulated"); }
+
+// A damaged state must not take the place of a good checkpoint.
+void check_finite(const Checkpoint& checkpoint) {
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (!is_floating(tensor.dtype())) continue;
+    for (const double value : tensor.to_double()) {
+      if (std::isfinite(value)) continue;
+      throw Error(ErrorKind::kRun,
+                  fmt::format("'{}' is not finite after step {}; the last checkpoint is from before. Try a smaller "
+                              "--lr, --clip-norm, or --on-nan skip",
+                              name, checkpoint.position.step));
+    }
+  }
+}
+
 }  // namespace
 
 Trainer::Trainer(ReplicaGroup& replicas, Loader& train, Loader* test, TrainerOptions options, TrainerEvents events,
@@ -44,6 +61,7 @@ Trainer::Trainer(ReplicaGroup& replicas, Loader& train, Loader* test, TrainerOpt
 
 void Trainer::resume(const Checkpoint& checkpoint) {
   for (const auto& [name, entry] : replicas_.store(0).entries()) {
+    if (is_accumulator(name)) continue;
     const auto found = checkpoint.tensors.find(name);
     if (found == checkpoint.tensors.end()) {
       throw Error(ErrorKind::kData, fmt::format("the checkpoint has no '{}'; resume with the model and the optimizer "
@@ -56,7 +74,9 @@ void Trainer::resume(const Checkpoint& checkpoint) {
                               TensorType(entry.dtype, entry.shape).text(), found->second.type().text()));
     }
   }
-  for (const auto& [name, entry] : replicas_.store(0).entries()) replicas_.write_all(name, checkpoint.tensors.at(name));
+  for (const auto& [name, entry] : replicas_.store(0).entries()) {
+    if (!is_accumulator(name)) replicas_.write_all(name, checkpoint.tensors.at(name));
+  }
   // With another number of replicas each goes on from the mean, which is in `tensors`.
   if (checkpoint.replica_tensors.size() == static_cast<std::size_t>(replicas_.size())) {
     write_local(checkpoint.replica_tensors);
@@ -65,6 +85,8 @@ void Trainer::resume(const Checkpoint& checkpoint) {
 }
 
 TrainingEnd Trainer::run() {
+  replicas_.broadcast_state();
+  replicas_.check_parameters_equal();
   bool going = true;
   while (going && position_.epoch < options_.epochs && !limit_reached()) going = run_epoch();
   if (last_save_failed_) {
@@ -129,10 +151,13 @@ double Trainer::run_batches(const std::vector<Batch>& batches, double rate) {
       {kGlobalBatch, static_cast<double>(sample_count(batches))}};
   for (const Batch& batch : batches) check_batch_labels(batch, options_.loss);
   double loss = 0;
+  gradient_finite_ = true;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     scalars[kRandomStep] = static_cast<double>(position_.batch + static_cast<int64_t>(i));
     const auto outputs = replicas_.run(mode_of(i, batches.size()), batch_feeds(batches[i], options_.inputs, scalars));
     loss = outputs.front().at("loss").to_double().front();
+    const auto finite = outputs.front().find(kFiniteOutput);
+    if (finite != outputs.front().end() && finite->second.to_int64().front() == 0) gradient_finite_ = false;
   }
   for (std::size_t r = 0; r < last_shares_.size(); ++r) last_shares_[r] = batches.back().replicas.at(r).share.count;
   return loss;
@@ -144,12 +169,13 @@ void Trainer::after_update(const std::vector<Batch>& batches, double loss, doubl
   position_.step += 1;
   position_.batch += count;
   position_.batch_in_epoch += count;
-  if (std::isfinite(loss)) {
+  if (std::isfinite(loss) && gradient_finite_) {
     position_.epoch_samples += samples;
     position_.epoch_loss += loss * static_cast<double>(samples);
   } else {
     position_.skipped_steps += 1;
-    events_.warning(fmt::format("step {} was skipped: its loss is {}", position_.step, loss));
+    events_.warning(fmt::format("step {} was skipped: its loss is {}{}", position_.step, loss,
+                                std::isfinite(loss) ? ", its gradient is not finite" : ""));
   }
   last_rate_ = rate;
   if (events_.step) events_.step({position_, train_.steps_per_epoch(), loss, rate, samples, seconds});
@@ -220,8 +246,10 @@ Checkpoint Trainer::checkpoint() {
   Checkpoint result;
   result.position = position_;
   result.metadata = options_.metadata;
-  for (const auto& [name, entry] : replicas_.store(0).entries())
+  for (const auto& [name, entry] : replicas_.store(0).entries()) {
+    if (is_accumulator(name)) continue;
     result.tensors.emplace(name, replicas_.store(0).read(name));
+  }
   std::vector<TensorMap> own = local_tensors();
   if (!own.empty()) {
     for (auto& [name, tensor] : shared_local(own)) result.tensors.insert_or_assign(name, std::move(tensor));
@@ -234,7 +262,9 @@ bool Trainer::save(bool best) {
   if (options_.folder.empty()) return true;
   last_save_failed_ = false;
   try {
-    save_to_folder(options_.folder, checkpoint(), best, options_.keep);
+    const Checkpoint current = checkpoint();
+    check_finite(current);
+    save_to_folder(options_.folder, current, best, options_.keep);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kRun) throw;
     last_save_failed_ = true;

@@ -80,6 +80,7 @@ class Trainer {
   // does not fit.
   void resume(const Checkpoint& checkpoint);
 
+  // Starts with the parameters of global rank 0 on every replica.
   // Errors: kData (labels), kRun (non-finite loss, replicas that differ, a final checkpoint that could not be written).
   TrainingEnd run();
 
@@ -111,6 +112,7 @@ class Trainer {
   std::vector<int64_t> last_shares_;
   double last_rate_ = 0;
   bool last_save_failed_ = false;
+  bool gradient_finite_ = true;  // of the last update, where the program guards against it
 };
 
 }  // namespace onward

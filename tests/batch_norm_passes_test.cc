@@ -34,7 +34,8 @@ ProgramOptions keeping_gradients() {
 Program mode_pass_only(const Graph& graph, const ProgramOptions& options, const ProgramRequest& request) {
   Program program{graph.clone(), {}, {}};
   PassContext context{.options = options, .request = request, .registry = registry()};
-  run_passes(program.graph, {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static"}}, batch_norm_mode_pass()},
+  run_passes(program.graph,
+             {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static"}}, batch_norm_mode_pass()},
              context);
   program.facts = context.facts;
   return program;
@@ -72,15 +73,17 @@ TEST(BatchNorm, A2_BackwardSumsOverTheGlobalCount) {
   const Graph second = make_program(bn_of_column(1), options, {.local_batch = 1, .global_batch = 4}).graph;
   LockStep replicas(2);
   const HostTensor rate = HostTensor::scalar<double>(0);
-  const auto out = replicas.run({&first, &second}, {{{"x", column({1, 2, 3})}, {"dy", column({1, 0, 0})}, {"onward.learning_rate", rate}},
-                                                    {{"x", column({10})}, {"dy", column({2})}, {"onward.learning_rate", rate}}});
+  const auto out = replicas.run({&first, &second},
+                                {{{"x", column({1, 2, 3})}, {"dy", column({1, 0, 0})}, {"onward.learning_rate", rate}},
+                                 {{"x", column({10})}, {"dy", column({2})}, {"onward.learning_rate", rate}}});
   EXPECT_TRUE(all_close(out[0].at("x.grad"), column({0.223446, -0.110309, -0.161220}), 0, 1e-6));
   EXPECT_TRUE(all_close(out[1].at("x.grad"), column({0.048083}), 0, 1e-6));
   EXPECT_NEAR(out[0].at("bn.scale.grad").to_double()[0], 2.545583, 1e-6);
   EXPECT_NEAR(out[1].at("bn.bias.grad").to_double()[0], 3, 1e-12);
   // Statistics, sums of the gradient, and the metrics: dscale and dbias need no reduction of their own.
-  EXPECT_THAT(replicas.collectives(), testing::ElementsAre(testing::StartsWith("AllGather 0"), testing::StartsWith("AllReduce 1"),
-                                                           testing::StartsWith("AllReduce 2: float64[]")));
+  EXPECT_THAT(replicas.collectives(),
+              testing::ElementsAre(testing::StartsWith("AllGather 0"), testing::StartsWith("AllReduce 1"),
+                                   testing::StartsWith("AllReduce 2: float64[]")));
 }
 
 TEST(BatchNorm, A3_OneValuePerReplicaIsNormalisedOverTheGlobalBatch) {
@@ -95,12 +98,14 @@ TEST(BatchNorm, A3_OneValuePerChannelInTheWholeBatchIsAnError) {
   const std::string advice = "Use --drop-last";
   expect_error(ErrorKind::kModel, "bn (BatchNormalization): expected at least 2 values per channel",
                [&] { make_program(bn_of_column(1), keeping_gradients(), {.local_batch = 1}); });
-  expect_error(ErrorKind::kModel, advice, [&] { make_program(bn_of_column(1), keeping_gradients(), {.local_batch = 1}); });
+  expect_error(ErrorKind::kModel, advice,
+               [&] { make_program(bn_of_column(1), keeping_gradients(), {.local_batch = 1}); });
   ProgramOptions two = keeping_gradients();
   two.replicas = 2;
   // 129 samples in batches of 128 leave one: replica 0 has it, replica 1 has none.
   for (int64_t rows : {1, 0}) {
-    expect_error(ErrorKind::kModel, advice, [&] { make_program(bn_of_column(rows), two, {.local_batch = rows, .global_batch = 1}); });
+    expect_error(ErrorKind::kModel, advice,
+                 [&] { make_program(bn_of_column(rows), two, {.local_batch = rows, .global_batch = 1}); });
   }
   make_program(bn_of_column(1), two, {.local_batch = 1, .global_batch = 2});
   two.batch_norm = BatchNormMode::kLocal;
@@ -126,7 +131,8 @@ TEST(BatchNorm, SynchronisedIsAVisibleNodeWithSeveralReplicasOnly) {
   options.replicas = 3;
   const Program program = mode_pass_only(bn_of_column(4), options, {});
   EXPECT_THAT(print(program.graph), testing::HasSubstr("onward::SyncBatchNormalization("));
-  EXPECT_THAT(program.facts, testing::ElementsAre("batch normalization: statistics of the global batch, over 3 replicas (1 nodes)"));
+  EXPECT_THAT(program.facts,
+              testing::ElementsAre("batch normalization: statistics of the global batch, over 3 replicas (1 nodes)"));
 }
 
 TEST(BatchNorm, LocalModesKeepEveryReplicasOwnStatistics) {
@@ -161,11 +167,32 @@ TEST(BatchNorm, LoweringKeepsNamesAndLeavesNoWholeNode) {
   const Program program = make_program(bn_of_column(2), options, {.local_batch = 2, .global_batch = 4});
   const std::vector<std::string> ops = ops_of(program.graph);
   EXPECT_THAT(ops, testing::Not(testing::Contains(testing::HasSubstr("BatchNormalization"))));
-  for (const char* op : {"BatchNormStatistics", "AllGather", "BatchNormFinalize", "BatchNormApply", "BatchNormGradReduce",
-                         "AllReduce", "BatchNormGradApply", "BatchNormGradParameters"}) {
+  for (const char* op : {"BatchNormStatistics", "AllGather", "BatchNormFinalize", "BatchNormApply",
+                         "BatchNormGradReduce", "AllReduce", "BatchNormGradApply", "BatchNormGradParameters"}) {
     EXPECT_THAT(ops, testing::Contains(op));
   }
   EXPECT_EQ(program.graph.find_value("bn")->producer()->op().name, "BatchNormApply");
+}
+
+Graph bn_with_another_momentum(int64_t rows) {
+  Graph graph = bn_of_column(rows);
+  graph.find_value("bn")->producer()->attributes.set("momentum", 0.7);
+  return graph;
+}
+
+TEST(BatchNorm, B2_RunningStatisticsFollowTheFilesMomentumAtEveryStep) {
+  Trainer trainer(bn_with_another_momentum, keeping_gradients(), {3, 1});
+  double mean = 0, variance = 1;
+  for (int step = 0; step < 3; ++step) {
+    const double s = step;
+    trainer.step({{"x", column({1 + s, 2 + s, 3 + s, 10 + s})}, {"dy", column({0, 0, 0, 0})}}, 0);
+    mean = 0.7 * mean + 0.3 * (4 + s);
+    variance = 0.7 * variance + 0.3 * 12.5;
+    for (const std::size_t r : {std::size_t{0}, std::size_t{1}}) {
+      EXPECT_NEAR(trainer.replicas.stored("bn.running_mean", r).to_double()[0], mean, 1e-12);
+      EXPECT_NEAR(trainer.replicas.stored("bn.running_var", r).to_double()[0], variance, 1e-12);
+    }
+  }
 }
 
 }  // namespace

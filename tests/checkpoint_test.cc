@@ -38,6 +38,21 @@ TEST(Checkpoint, D1_PositionAndTensorsReadBackToTheSameBits) {
   EXPECT_EQ(read.metadata, saved.metadata);
 }
 
+TEST(Checkpoint, NamesThatTheFormatUsesItselfSurvive) {
+  Checkpoint saved;
+  const std::vector<std::string> names = {"__metadata__", "replica.0/w", "=", "=replica.1/w"};
+  for (std::size_t i = 0; i < names.size(); ++i)
+    saved.tensors[names[i]] = HostTensor::scalar<int64_t>(static_cast<int64_t>(i));
+  saved.replica_tensors = {{{"w", HostTensor::scalar<int64_t>(9)}}};
+  const std::string path = path_of("names.safetensors");
+  save_checkpoint(path, saved);
+  const Checkpoint read = load_checkpoint(path);
+  ASSERT_EQ(read.tensors.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    EXPECT_EQ(read.tensors.at(names[i]).to_int64()[0], static_cast<int64_t>(i));
+  EXPECT_EQ(read.replica_tensors.at(0).at("w").to_int64()[0], 9);
+}
+
 TEST(Checkpoint, AnotherSafetensorsFileIsRefused) {
   const std::string path = path_of("other.safetensors");
   Safetensors other;

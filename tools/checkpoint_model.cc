@@ -25,9 +25,10 @@ class TrainedTensors {
     const Value* stored = state_source(graph_.find_value(copy == copies_.end() ? name : copy->second.source));
     if (!stored || stored->data.empty()) return;  // optimizer state, or a generator's own value
     if (stored->type.shape() != tensor.shape()) {
-      throw Error(ErrorKind::kData, fmt::format("expected '{}' of the checkpoint to be {}, found {}; is source.onnx the "
-                                                "model that was trained?",
-                                                name, stored->type.text(), tensor.type().text()));
+      throw Error(ErrorKind::kData,
+                  fmt::format("expected '{}' of the checkpoint to be {}, found {}; is source.onnx the "
+                              "model that was trained?",
+                              name, stored->type.text(), tensor.type().text()));
     }
     HostTensor value = tensor.cast(stored->type.dtype);
     if (copy == copies_.end()) {

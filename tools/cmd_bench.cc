@@ -105,7 +105,7 @@ int run(const Options& options) {
   std::vector<StepFeeds> feeds = generated_feeds(session, batch);
   std::vector<double> times = time_steps(options, session, feeds);
   std::sort(times.begin(), times.end());
-  const double median = times[times.size() / 2];
+  const double median = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
   double flops = 0;
   for (int r = 0; r < session.replicas->size(); ++r) {
     flops += session.replicas->plan({ProgramMode::kTrain, feeds[static_cast<std::size_t>(r)].local_batch}, r).flops();

@@ -11,6 +11,7 @@
 #include "tools/command.h"
 #include "tools/log.h"
 #include "tools/option_groups.h"
+#include "tools/run_folder.h"
 #include "tools/session.h"
 
 namespace onward::cli {
@@ -74,7 +75,23 @@ void print_result(const Evaluation& result, bool json) {
   }
 }
 
-int run(const Options& options) {
+// A run is evaluated as its own training evaluated it, unless the command line says otherwise.
+Options with_defaults_of_run(Options options) {
+  const std::string& argument = options.positional().front();
+  if (names_model(argument)) return options;
+  const std::string config = find_run(argument, options.text("checkpoint")).config;
+  if (!config.empty()) options.adopt(config, {"normalize", "fit", "dataset", "precision", "batch-size"});
+  return options;
+}
+
+std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
+  std::vector<std::string> names;
+  for (const OptionSpec& option : options) names.push_back(option.name);
+  return names;
+}
+
+int run(const Options& given) {
+  const Options options = with_defaults_of_run(given);
   const Model model = open_model(options.positional().front(), options.text("checkpoint"));
   const std::vector<Device> devices =
       parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
@@ -102,7 +119,8 @@ Command eval_command() {
            .positional = "M.onnx|RUN|CHECKPOINT",
            .min_positional = 1,
            .max_positional = 1,
-           .options = eval_options()},
+           .options = eval_options(),
+           .foreign_options = names_of(train_options())},
           run};
 }
 

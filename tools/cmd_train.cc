@@ -29,6 +29,7 @@ struct Training {
   std::unique_ptr<Loader> train, test;
   std::optional<RunFolder> folder;
   std::string resume_from;  // "" : from the start
+  Checkpoint checkpoint;    // of resume_from
 };
 
 std::string resume_file(const Options& options) {
@@ -86,6 +87,34 @@ LocalState local_state(const Options& options) {
                                          : LocalState::kFirst;
 }
 
+// All that decides which samples make up which batch of an epoch.
+std::string sampling(const Options& options, const Training& training) {
+  return fmt::format("{} samples, --batch-size {}, --seed {}{}", training.train_data.count(),
+                     options.text("batch-size"), options.text("seed"),
+                     options.flag("drop-last") ? ", --drop-last" : "");
+}
+
+// In the middle of an epoch the position only means something for the same sampling.
+void check_same_sampling(const Options& options, const Training& training) {
+  const auto found = training.checkpoint.metadata.find("sampling");
+  const std::string now = sampling(options, training);
+  if (training.checkpoint.position.batch_in_epoch == 0 || found == training.checkpoint.metadata.end() ||
+      found->second == now)
+    return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("the checkpoint '{}' is from the middle of an epoch of {}, expected the same, found {}",
+                          training.resume_from, found->second, now));
+}
+
+// A short last batch may hold one value per channel; better to know before the first epoch than at its end.
+void check_last_batch(const Options& options, Training& training) {
+  const int64_t batch = options.integer("batch-size", 1);
+  const int64_t last = training.train_data.count() % batch;
+  if (last == 0 || options.flag("drop-last")) return;
+  const auto shares = split_batch(last, static_cast<int64_t>(training.session.devices.size()));
+  training.session.program->program(ProgramRequest{.local_batch = shares.front().count, .global_batch = last}, {});
+}
+
 TrainerOptions trainer_options(const Options& options, const Training& training, const Schedule& schedule) {
   TrainerOptions result;
   result.epochs = options.integer("epochs", 1);
@@ -100,7 +129,8 @@ TrainerOptions trainer_options(const Options& options, const Training& training,
   result.folder = training.folder ? training.folder->path() : "";
   result.save_every = options.integer("save-every", 0);
   result.keep = options.integer("keep", 0);
-  result.metadata = {{"config", options.resolved_json()}, {"seed", options.text("seed")}};
+  result.metadata = {
+      {"config", options.resolved_json()}, {"seed", options.text("seed")}, {"sampling", sampling(options, training)}};
   return result;
 }
 
@@ -113,7 +143,17 @@ class StepTracer {
   }
   void after_step() {
     if (file_.empty() || steps_ != kTracedStep) return;
-    write_trace(file_, replicas_.stop_trace());
+    try {
+      write_trace(file_, replicas_.stop_trace());
+    } catch (const Error& error) {
+      warn(error.message());
+    }
+  }
+
+  // A run that was too short leaves no trace; it should not be silent about it.
+  void finish() const {
+    if (!file_.empty() && steps_ < kTracedStep)
+      warn(fmt::format("no trace: the run had {} steps, the one traced is step {}", steps_, kTracedStep));
   }
 
  private:
@@ -155,30 +195,44 @@ TrainerEvents trainer_events(Training& training, ProgressBar& bar, StepTracer& t
   return events;
 }
 
-// Opens everything in the order in which mistakes should be found: options, model, output folder, data.
+// Everything that can be wrong with the options themselves, before the model is built or data is read.
+void check_options(const Options& options) {
+  for (const char* name : {"epochs", "accumulate", "batch-size"}) options.integer(name, 1);
+  for (const char* name : {"max-steps", "save-every", "keep", "workers"}) options.integer(name, 0);
+  schedule(options, 1, 1, 1);
+  parse_augmentation(options.text("augment"));
+  parse_normalisation(options.text("normalize"), "cifar10");
+  parse_fit(options.text("fit"));
+  parse_dataset_kind(options.text("dataset"));
+  if (options.text("out").empty() && !options.flag("dry-run")) {
+    throw Error(ErrorKind::kUsage, "expected --out RUN, the folder of the run, found none");
+  }
+}
+
+// Opens everything in the order in which mistakes should be found: options, model, checkpoint, data, output folder.
 Training set_up(const Options& options, const Model& model) {
   Training training;
   const std::vector<Device> devices =
       parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
   const int64_t batch = options.integer("batch-size", 1);
   check_batch_size(batch, devices.size());
+  if (!options.flag("dry-run")) RunFolder::check(options.text("out"), options.given("resume"));
   const ProgramMode mode = options.integer("accumulate", 1) > 1 ? ProgramMode::kAccumulateFirst : ProgramMode::kTrain;
   ReplicaOptions replica_options;
   replica_options.winograd = options.flag("winograd");
   training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
                                   batch, replica_options);
   training.resume_from = resume_file(options);
-  if (!options.flag("dry-run")) {
-    if (options.text("out").empty())
-      throw Error(ErrorKind::kUsage, "expected --out RUN, the folder of the run, found none");
-    training.folder = RunFolder::create(options.text("out"), options.given("resume"));
-  }
+  if (!training.resume_from.empty()) training.checkpoint = load_checkpoint(training.resume_from);
   if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
     return training;
   training.train_data = open_data(options, training.session, Split::kTrain);
   training.test_data = open_data(options, training.session, Split::kTest);
   training.train = open_loader(options, training.session, training.train_data, ProgramMode::kTrain, true);
   training.test = open_loader(options, training.session, training.test_data, ProgramMode::kEvaluate, false);
+  check_last_batch(options, training);
+  check_same_sampling(options, training);
+  if (!options.flag("dry-run")) training.folder = RunFolder::create(options.text("out"), options.given("resume"));
   return training;
 }
 
@@ -188,9 +242,10 @@ int end_code(TrainingEnd end, const std::atomic<int>& interrupt) {
   return interrupt.load() == SIGTERM ? 143 : 130;
 }
 
-int train(const Training& training, Trainer& trainer, const Options& options, const std::atomic<int>& interrupt) {
+int train(const Training& training, Trainer& trainer, StepTracer& tracer, const Options& options,
+          const std::atomic<int>& interrupt) {
   if (!training.resume_from.empty()) {
-    trainer.resume(load_checkpoint(training.resume_from));
+    trainer.resume(training.checkpoint);
     say(fmt::format("resumed '{}' at step {}, epoch {}", training.resume_from, trainer.position().step,
                     trainer.position().epoch + 1));
     if (trainer.position().epoch >= options.integer("epochs", 1))
@@ -198,12 +253,14 @@ int train(const Training& training, Trainer& trainer, const Options& options, co
   }
   const auto begin = std::chrono::steady_clock::now();
   const TrainingEnd end = trainer.run();
+  tracer.finish();
   fmt::print("Total time: {:.1f} s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   return end_code(end, interrupt);
 }
 
 int run(const Options& options) {
   if (options.flag("quiet")) be_quiet();
+  check_options(options);
   const Model model = Model::load(options.positional().front());
   Training training = set_up(options, model);
   const int64_t updates = training.train ? updates_per_epoch(options, *training.train) : 1;
@@ -213,13 +270,14 @@ int run(const Options& options) {
   if (options.flag("dry-run")) return 0;
 
   training.folder->write_config(options.resolved_json());
-  if (training.resume_from.empty()) model.save(training.folder->file("source.onnx"));
+  const std::string source = training.folder->file("source.onnx");
+  if (!std::filesystem::exists(source)) model.save(source);
   const std::atomic<int>& interrupt = catch_interrupts();
   ProgressBar bar;
   StepTracer tracer(options, *training.session.replicas);
   Trainer trainer(*training.session.replicas, *training.train, training.test.get(),
                   trainer_options(options, training, rates), trainer_events(training, bar, tracer), &interrupt);
-  return train(training, trainer, options, interrupt);
+  return train(training, trainer, tracer, options, interrupt);
 }
 
 }  // namespace

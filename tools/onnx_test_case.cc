@@ -199,7 +199,8 @@ TestResult run_data_set(const Model& model, const DataSet& data, const Tolerance
     obstacle = trial.obstacle();
   }
   if (obstacle.pass == "supported-ops") return skipped(SkipClass::kUnsupportedOp, obstacle.message);
-  if (obstacle.pass == "check-kernels" || obstacle.pass == "supported-types") return skipped(SkipClass::kUnsupportedType, obstacle.message);
+  if (obstacle.pass == "check-kernels" || obstacle.pass == "supported-types")
+    return skipped(SkipClass::kUnsupportedType, obstacle.message);
   return failed(obstacle.message);
 }
 

@@ -36,7 +36,7 @@ void read_optimizer(const Options& options, ProgramOptions& program) {
   program.momentum = options.number("momentum", 0);
   program.beta1 = options.number("beta1", 0);
   program.beta2 = options.number("beta2", 0);
-  program.epsilon = options.number("epsilon", 0);
+  program.epsilon = options.number("epsilon", 0, true);
   program.weight_decay = options.number("weight-decay", 0);
   program.clip_norm = options.number("clip-norm", 0);
   program.clip_value = options.number("clip-value", 0);

@@ -25,6 +25,10 @@ std::vector<std::string> option_names(const CommandSpec& command) {
   return names;
 }
 
+bool contains(const std::vector<std::string>& list, const std::string& item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -178,6 +182,7 @@ class OptionParser {
     const nlohmann::json values = read_config(path);
     for (const auto& [name, value] : values.items()) {
       const auto found = options_.entries_.find(name);
+      if (found == options_.entries_.end() && contains(command_.foreign_options, name)) continue;
       if (found == options_.entries_.end()) {
         throw usage_error(fmt::format("unknown option '{}' in the configuration file '{}'{}", name, path,
                                       did_you_mean(name, option_names(command_), "")));
@@ -222,6 +227,15 @@ Options parse_options(const CommandSpec& command, const std::vector<std::string>
                                   count ? fmt::format(" ({})", fmt::join(options.positional(), " ")) : ""));
   }
   return options;
+}
+
+void Options::adopt(const std::string& config_file, const std::vector<std::string>& names) {
+  const nlohmann::json values = read_config(config_file);
+  for (const std::string& name : names) {
+    Entry& found = entries_.at(name);
+    if (found.source == OptionSource::kDefault && values.contains(name))
+      found.values = {json_to_text(name, values.at(name))};
+  }
 }
 
 const Options::Entry& Options::entry(const std::string& name) const {

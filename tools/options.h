@@ -25,6 +25,8 @@ struct CommandSpec {
   int min_positional = 0;
   int max_positional = 1 << 20;
   std::vector<OptionSpec> options;
+  // Options of other commands that a configuration file may hold: they are passed over.
+  std::vector<std::string> foreign_options;
 };
 
 // Where a value comes from, weakest first.
@@ -43,6 +45,9 @@ class Options {
   // Finite; `min` and, where `exclusive`, not `min` itself.
   double number(const std::string& name, double min, bool exclusive = false) const;
   const std::vector<std::string>& positional() const { return positional_; }
+
+  // Takes the values of some options from a configuration file, where the command line gave none.
+  void adopt(const std::string& config_file, const std::vector<std::string>& names);
 
   // All options of the command with their values in force, as JSON text with sorted names: what config.json holds.
   std::string resolved_json() const;

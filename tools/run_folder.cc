@@ -45,7 +45,7 @@ nlohmann::json to_json(const EpochReport& report) {
 
 }  // namespace
 
-RunFolder RunFolder::create(const std::string& path, bool resume) {
+void RunFolder::check(const std::string& path, bool resume) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error)) {
     throw Error(ErrorKind::kUsage, fmt::format("expected --out to be a folder, found the file '{}'", path));
@@ -55,6 +55,11 @@ RunFolder RunFolder::create(const std::string& path, bool resume) {
                                                "use --resume auto to go on with that run, or another folder",
                                                path));
   }
+}
+
+RunFolder RunFolder::create(const std::string& path, bool resume) {
+  check(path, resume);
+  std::error_code error;
   fs::create_directories(path, error);
   RunFolder folder(path);
   // Written first, so that a folder that cannot be written is known before anything is computed.

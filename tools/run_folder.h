@@ -14,6 +14,8 @@ class RunFolder {
   // Makes the folder. Error(kUsage) if it holds anything and the run does not resume; Error(kRun) if it cannot be
   // written.
   static RunFolder create(const std::string& path, bool resume);
+  // The part of create() that needs no writing: whether the path may become the run's folder.
+  static void check(const std::string& path, bool resume);
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }

@@ -7,6 +7,7 @@
 #include "graph/print.h"
 #include "graph/tensor_file.h"
 #include "graph/verify.h"
+#include "tests/support/paths.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/onnx_test_case.h"
@@ -31,7 +32,7 @@ class PyTorchExport : public testing::Test {
   static void SetUpTestSuite() {
     if (shell(python() + " -c 'import torch, numpy'") != 0) return;
     folder_ = std::make_unique<TemporaryFolder>();
-    const std::string script = std::string(ONWARD_SOURCE_DIR) + "/tests/python/export_small_models.py";
+    const std::string script = testing_support::source_dir() + "/tests/python/export_small_models.py";
     ASSERT_EQ(shell(python() + " " + script + " " + folder_->file("exports")), 0);
     for (const auto& entry : fs::directory_iterator(folder_->file("exports"))) cases_.push_back(entry.path());
   }
