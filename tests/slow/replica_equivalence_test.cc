@@ -143,8 +143,9 @@ Shard run_shard(int64_t first, int64_t count) {
   ModelProgram program(model(), options);
   ReplicaGroup group(program, parse_devices("cpu:1", 1), registry());
   Shard shard;
-  for (auto& [name, tensor] :
-       group.run(ProgramMode::kTrain, feeds_of({count}, first, DType::kFloat64, kBatch)).front()) {
+  const std::vector<StepOutputs> outputs =
+      group.run(ProgramMode::kTrain, feeds_of({count}, first, DType::kFloat64, kBatch));
+  for (const auto& [name, tensor] : outputs.front()) {
     if (name.ends_with(".grad")) shard.gradients.emplace(name.substr(0, name.size() - 5), tensor);
   }
   shard.state = read_all(group.store(0));
