@@ -1,4 +1,4 @@
-# Libraries from the system's packages. README lists the packages.
+# Libraries from the system's packages; tools/install_packages.sh installs them.
 
 find_package(Threads REQUIRED)
 find_package(Protobuf REQUIRED)

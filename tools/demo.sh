@@ -20,4 +20,9 @@ $onward train $demo/resnet8.onnx --data /usr/share/datasets/fashion-mnist --fit 
   --devices cpu:2 --bn sync --batch-size 128 --epochs 4 --augment hflip,crop:2 \
   --optimizer momentum --lr 0.1 --weight-decay 1e-4 --schedule cosine --warmup-epochs 0.2
 $onward export $demo/run -o $demo/trained.onnx
-$onward eval $demo/trained.onnx --data /usr/share/datasets/fashion-mnist --fit pad
+$onward eval $demo/trained.onnx --data /usr/share/datasets/fashion-mnist --fit pad --json > $demo/result.json
+set +x
+
+accuracy=$(sed 's/.*"accuracy":\([0-9.]*\).*/\1/' $demo/result.json)
+echo "test accuracy of the exported model: $accuracy"
+awk -v accuracy="$accuracy" 'BEGIN { exit !(accuracy >= 0.85) }' || { echo "expected at least 0.85" >&2; exit 1; }
