@@ -45,7 +45,16 @@ struct Inspection {
   bool training = false;
   std::unique_ptr<ModelProgram> program;
   Graph graph;
+  std::vector<std::string> synchronised;  // SyncBatchNormalization nodes, before they are lowered
 };
+
+std::vector<std::string> synchronised_nodes(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& node : graph.nodes()) {
+    if (node->is("SyncBatchNormalization", kOnwardDomain)) names.push_back(node->text());
+  }
+  return names;
+}
 
 ProgramRequest request_of(const Inspection& inspection, int64_t batch) {
   return {.mode = inspection.training ? ProgramMode::kTrain : ProgramMode::kEvaluate,
@@ -69,7 +78,12 @@ Inspection inspect(const Options& options, const RunnerHooks& hooks) {
     program_opts.keep_file_mode = true;
   }
   result.program = std::make_unique<ModelProgram>(model, program_opts, registry(), hooks);
-  result.graph = result.program->program(request_of(result, batch), hooks);
+  RunnerHooks watching = hooks;
+  watching.after = [&](const std::string& pass, const Graph& graph) {
+    if (pass == "batch-norm-mode") result.synchronised = synchronised_nodes(graph);
+    if (hooks.after) hooks.after(pass, graph);
+  };
+  result.graph = result.program->program(request_of(result, batch), watching);
   return result;
 }
 
@@ -130,6 +144,19 @@ std::string describe_nodes(const Inspection& inspection) {
   return text;
 }
 
+std::string describe_synchronised(const Inspection& inspection) {
+  std::string text =
+      fmt::format("synchronised batch normalizations, lowered below ({})\n", inspection.synchronised.size());
+  for (const std::string& node : inspection.synchronised) text += "  " + node + "\n";
+  return text;
+}
+
+std::string describe_facts(const Inspection& inspection) {
+  std::string text = "decided\n";
+  for (const std::string& fact : inspection.program->facts()) text += "  " + fact + "\n";
+  return text;
+}
+
 std::string describe_collectives(const Inspection& inspection) {
   const auto list = summarise_collectives(inspection.graph, registry());
   std::string text = fmt::format("collectives, in order ({})\n", list.size());
@@ -161,7 +188,8 @@ std::string as_text(const Options& options, const Inspection& inspection) {
   if (!inspection.training) {
     text += describe_nodes(inspection);
   } else {
-    text += "program\n" + print(inspection.graph) + describe_collectives(inspection);
+    text += describe_facts(inspection) + describe_synchronised(inspection) + "program\n" + print(inspection.graph) +
+            describe_collectives(inspection);
   }
   if (inspection.training || options.flag("plan")) {
     const Plan plan = plan_of(inspection);
@@ -198,6 +226,8 @@ std::string as_json(const Options& options, const Inspection& inspection) {
     json["collectives"].push_back(
         {{"id", c.id}, {"op", c.op}, {"origin", c.origin}, {"operands", c.operands}, {"bytes", c.bytes}});
   }
+  json["facts"] = inspection.program->facts();
+  json["synchronised_batch_normalizations"] = inspection.synchronised;
   json["graph"] = graph_to_json(inspection.graph, registry());
   if (options.flag("plan")) json["plan"] = nlohmann::ordered_json::parse(to_json(plan_of(inspection)));
   return json.dump(1) + "\n";

@@ -204,6 +204,7 @@ TEST(Inspect, A13_AnEvaluationProgramHasNoCollective) {
       run_program({"inspect", model("resnet8"), "--training", "--format", "json", "--devices", "cpu:2"});
   ASSERT_EQ(training.code, 0) << training.err;
   EXPECT_GT(nlohmann::json::parse(training.out).at("collectives").size(), 0u);
+  EXPECT_EQ(nlohmann::json::parse(training.out).at("synchronised_batch_normalizations").size(), 9u);
 }
 
 TEST(Inspect, B1_ListsParametersAndStateApart) {
