@@ -81,4 +81,16 @@ void prepare(const std::string& node, int threads, void (*body)(void*), void* st
   }
 }
 
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+dnnl::memory::dims gaps(const Window& window) {
+  dnnl::memory::dims gaps = window.dilations;
+  for (auto& gap : gaps) --gap;
+  return gaps;
+}
+
 }  // namespace onward::onednn

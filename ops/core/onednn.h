@@ -92,4 +92,9 @@ void prepare(const std::string& node, int threads, Body&& body) {
       node, threads, [](void* state) { (*static_cast<std::remove_reference_t<Body>*>(state))(); }, &body);
 }
 
+// For both generations of the library: scratch memory comes from the caller, and
+dnnl::primitive_attr user_scratchpad();
+// the gaps between window positions are counted: 0 where ONNX says 1.
+dnnl::memory::dims gaps(const Window& window);
+
 }  // namespace onward::onednn

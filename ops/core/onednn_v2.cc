@@ -6,19 +6,6 @@ namespace {
 
 constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-dnnl::primitive_attr user_scratchpad() {
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
-
-// The library counts the gaps between window positions: 0 where ONNX says 1.
-dnnl::memory::dims gaps(const Window& window) {
-  dnnl::memory::dims gaps = window.dilations;
-  for (auto& gap : gaps) --gap;
-  return gaps;
-}
-
 }  // namespace
 
 dnnl::convolution_forward::primitive_desc convolution_forward(const Window& window, const dnnl::memory::desc& x,
