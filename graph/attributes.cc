@@ -37,7 +37,8 @@ struct Printer {
 
 }  // namespace
 
-template <typename T> const T* Attributes::find(const std::string& name, const char* kind) const {
+template <typename T>
+const T* Attributes::find(const std::string& name, const char* kind) const {
   const auto found = items_.find(name);
   if (found == items_.end()) return nullptr;
   if (const T* value = std::get_if<T>(&found->second)) return value;

@@ -9,8 +9,8 @@
 
 namespace onward {
 
-// A part of the file that the program keeps but does not interpret (a subgraph, a sparse tensor, a type): the bytes of the
-// AttributeProto it came in.
+// A part of the file that the program keeps but does not interpret (a subgraph, a sparse tensor, a type): the bytes of
+// the AttributeProto it came in.
 struct OpaqueAttribute {
   std::string bytes;
   bool operator==(const OpaqueAttribute&) const = default;
@@ -25,8 +25,8 @@ struct AttributeReference {
 using Attribute = std::variant<int64_t, float, double, std::string, std::vector<int64_t>, std::vector<float>,
                                std::vector<std::string>, HostTensor, OpaqueAttribute, AttributeReference>;
 
-// The attributes of one node, typed and ordered by name. A getter with a default returns it when the name is absent; one
-// without throws Error(kModel). Every getter throws Error(kModel) when the attribute has another type.
+// The attributes of one node, typed and ordered by name. A getter with a default returns it when the name is absent;
+// one without throws Error(kModel). Every getter throws Error(kModel) when the attribute has another type.
 class Attributes {
  public:
   Attributes() = default;
@@ -38,8 +38,8 @@ class Attributes {
 
   int64_t get_int(const std::string& name) const;
   int64_t get_int(const std::string& name, int64_t fallback) const;
-  // A float of a file stands for the decimal it prints as: 0.9f reads as 0.9, not 0.899999976, so that fp64 runs compute
-  // with the number that the author wrote.
+  // A float of a file stands for the decimal it prints as: 0.9f reads as 0.9, not 0.899999976, so that fp64 runs
+  // compute with the number that the author wrote.
   double get_double(const std::string& name) const;
   double get_double(const std::string& name, double fallback) const;
   std::string get_string(const std::string& name) const;
@@ -54,7 +54,8 @@ class Attributes {
   std::size_t size() const { return items_.size(); }
 
  private:
-  template <typename T> const T* find(const std::string& name, const char* kind) const;
+  template <typename T>
+  const T* find(const std::string& name, const char* kind) const;
   std::map<std::string, Attribute> items_;
 };
 

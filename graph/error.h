@@ -15,8 +15,8 @@ enum class ErrorKind {
   kDevice = 5,  // a device, a communicator
 };
 
-// The one exception type. The message says what was expected, what was found, where, and what to do. Callers on the way up
-// add notes (pass, node, step, replica, file); they are printed after the message, innermost first.
+// The one exception type. The message says what was expected, what was found, where, and what to do. Callers on the way
+// up add notes (pass, node, step, replica, file); they are printed after the message, innermost first.
 class Error : public std::exception {
  public:
   Error(ErrorKind kind, std::string message);

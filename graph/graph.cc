@@ -145,9 +145,7 @@ Value& Graph::add_output_to(Node& node, std::size_t index, const std::string& na
   return value;
 }
 
-void Graph::move_before(Node& node, Node& anchor) {
-  nodes_.splice(anchor.position_, nodes_, node.position_);
-}
+void Graph::move_before(Node& node, Node& anchor) { nodes_.splice(anchor.position_, nodes_, node.position_); }
 
 bool Graph::is_kept(const Value& value) const {
   const auto updates = [&](const StateUpdate& u) { return u.state == &value || u.updated == &value; };

@@ -144,8 +144,8 @@ class Graph {
 
   // ---- nodes; new nodes go before `before`, or to the end
   // Outputs are new values named after `output_names` ("" = absent output), untyped until shapes are inferred.
-  Node& add_node(OpId op, std::vector<Value*> inputs, const std::vector<std::string>& output_names, Attributes attributes = {},
-                 Node* before = nullptr);
+  Node& add_node(OpId op, std::vector<Value*> inputs, const std::vector<std::string>& output_names,
+                 Attributes attributes = {}, Node* before = nullptr);
   // Outputs are values without a producer that the caller made (nullptr = absent).
   Node& add_node_to(OpId op, std::vector<Value*> inputs, std::vector<Value*> outputs, Attributes attributes = {},
                     Node* before = nullptr);
@@ -179,8 +179,8 @@ class Graph {
   bool is_output(const Value& value) const;
   // Whether the interface names the value: as input, output, side of an update, side of a gradient.
   bool is_kept(const Value& value) const;
-  // The gradients between the pass that makes them and the one that consumes them in optimizer steps, in the order in which
-  // backward finishes them.
+  // The gradients between the pass that makes them and the one that consumes them in optimizer steps, in the order in
+  // which backward finishes them.
   const std::vector<ParameterGradient>& gradients() const { return gradients_; }
   void add_gradient(Value& parameter, Value& gradient) { gradients_.push_back({&parameter, &gradient}); }
   void set_gradient(std::size_t i, Value& gradient) { gradients_.at(i).gradient = &gradient; }

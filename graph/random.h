@@ -4,8 +4,8 @@
 
 namespace onward {
 
-// Random numbers as functions of counters: nothing is stored, so the same (seed, purpose, step, index) gives the same number
-// for any number of workers and replicas, in any order, and after a resume.
+// Random numbers as functions of counters: nothing is stored, so the same (seed, purpose, step, index) gives the same
+// number for any number of workers and replicas, in any order, and after a resume.
 //
 // Philox4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 using RandomBlock = std::array<uint32_t, 4>;
@@ -41,14 +41,14 @@ constexpr double unit_double(uint32_t high, uint32_t low) {
 // A float in [0, 1) with 24 random bits.
 constexpr float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
-// The numbers of one seed, purpose and site (which dropout, which parameter; 0 where there is only one). A step (or epoch)
-// and an index (sample, element) name one block of four words.
+// The numbers of one seed, purpose and site (which dropout, which parameter; 0 where there is only one). A step (or
+// epoch) and an index (sample, element) name one block of four words.
 class RandomStream {
  public:
   constexpr RandomStream(uint64_t seed, RandomPurpose purpose, uint64_t site = 0) {
-    const RandomBlock mixed = philox4x32_10({static_cast<uint32_t>(site), static_cast<uint32_t>(site >> 32), 0,
-                                             static_cast<uint32_t>(purpose)},
-                                            {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
+    const RandomBlock mixed = philox4x32_10(
+        {static_cast<uint32_t>(site), static_cast<uint32_t>(site >> 32), 0, static_cast<uint32_t>(purpose)},
+        {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
     key_ = {mixed[0], mixed[1]};
   }
 

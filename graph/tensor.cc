@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// calloc leaves large zeros to the pages that the system makes on first use: a program's optimizer state, as large as its
-// parameters, costs nothing until somebody looks at it.
+// calloc leaves large zeros to the pages that the system makes on first use: a program's optimizer state, as large as
+// its parameters, costs nothing until somebody looks at it.
 std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   void* block = std::calloc(rounded + 2 * kAlignment, 1);
@@ -28,12 +28,14 @@ std::shared_ptr<std::byte[]> allocate(std::size_t bytes) {
   return {static_cast<std::byte*>(memory), [block](std::byte*) { std::free(block); }};
 }
 
-template <typename T> void widen(const void* source, std::vector<double>& out) {
+template <typename T>
+void widen(const void* source, std::vector<double>& out) {
   const T* values = static_cast<const T*>(source);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(values[i]);
 }
 
-template <typename T> void narrow(const std::vector<double>& values, void* target) {
+template <typename T>
+void narrow(const std::vector<double>& values, void* target) {
   T* out = static_cast<T*>(target);
   for (std::size_t i = 0; i < values.size(); ++i) out[i] = static_cast<T>(values[i]);
 }

@@ -14,16 +14,20 @@ class HostTensor {
   HostTensor() = default;
   // Zero-filled.
   HostTensor(DType dtype, Shape shape);
-  // On memory from elsewhere (a pool, say): 64-byte aligned, at least bytes() of it, its content kept. The memory is released
-  // with the last copy of the tensor.
+  // On memory from elsewhere (a pool, say): 64-byte aligned, at least bytes() of it, its content kept. The memory is
+  // released with the last copy of the tensor.
   HostTensor(DType dtype, Shape shape, std::shared_ptr<std::byte[]> memory);
 
-  template <typename T> static HostTensor from(Shape shape, const std::vector<T>& values) {
+  template <typename T>
+  static HostTensor from(Shape shape, const std::vector<T>& values) {
     HostTensor tensor(dtype_of<T>(), std::move(shape));
     tensor.assign(values.data(), values.size() * sizeof(T));
     return tensor;
   }
-  template <typename T> static HostTensor scalar(T value) { return from<T>({}, std::vector<T>{value}); }
+  template <typename T>
+  static HostTensor scalar(T value) {
+    return from<T>({}, std::vector<T>{value});
+  }
 
   bool empty() const { return dtype_ == DType::kUndefined; }
   DType dtype() const { return dtype_; }
@@ -35,11 +39,13 @@ class HostTensor {
   const void* data() const { return data_.get(); }
   void* edit();
   // Error(kModel) if T is not the element type.
-  template <typename T> std::span<const T> values() const {
+  template <typename T>
+  std::span<const T> values() const {
     check_dtype(dtype_of<T>());
     return {static_cast<const T*>(data()), static_cast<std::size_t>(count())};
   }
-  template <typename T> std::span<T> edit_values() {
+  template <typename T>
+  std::span<T> edit_values() {
     check_dtype(dtype_of<T>());
     return {static_cast<T*>(edit()), static_cast<std::size_t>(count())};
   }

@@ -17,12 +17,15 @@ struct DTypeInfo {
 };
 
 constexpr DTypeInfo kDTypes[] = {
-    {DType::kUndefined, "undefined", 0}, {DType::kFloat32, "float32", 4},    {DType::kUInt8, "uint8", 1},
-    {DType::kInt8, "int8", 1},           {DType::kUInt16, "uint16", 2},      {DType::kInt16, "int16", 2},
-    {DType::kInt32, "int32", 4},         {DType::kInt64, "int64", 8},        {DType::kString, "string", 0},
-    {DType::kBool, "bool", 1},           {DType::kFloat16, "float16", 2},    {DType::kFloat64, "float64", 8},
-    {DType::kUInt32, "uint32", 4},       {DType::kUInt64, "uint64", 8},      {DType::kComplex64, "complex64", 8},
-    {DType::kComplex128, "complex128", 16}, {DType::kBFloat16, "bfloat16", 2},
+    {DType::kUndefined, "undefined", 0}, {DType::kFloat32, "float32", 4},
+    {DType::kUInt8, "uint8", 1},         {DType::kInt8, "int8", 1},
+    {DType::kUInt16, "uint16", 2},       {DType::kInt16, "int16", 2},
+    {DType::kInt32, "int32", 4},         {DType::kInt64, "int64", 8},
+    {DType::kString, "string", 0},       {DType::kBool, "bool", 1},
+    {DType::kFloat16, "float16", 2},     {DType::kFloat64, "float64", 8},
+    {DType::kUInt32, "uint32", 4},       {DType::kUInt64, "uint64", 8},
+    {DType::kComplex64, "complex64", 8}, {DType::kComplex128, "complex128", 16},
+    {DType::kBFloat16, "bfloat16", 2},
 };
 
 const DTypeInfo* find(DType dtype) {
@@ -48,8 +51,14 @@ bool is_floating(DType dtype) {
 
 bool is_integer(DType dtype) {
   switch (dtype) {
-    case DType::kInt8: case DType::kInt16: case DType::kInt32: case DType::kInt64:
-    case DType::kUInt8: case DType::kUInt16: case DType::kUInt32: case DType::kUInt64: return true;
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+    case DType::kUInt8:
+    case DType::kUInt16:
+    case DType::kUInt32:
+    case DType::kUInt64: return true;
     default: return false;
   }
 }

@@ -57,8 +57,9 @@ class Accumulation {
     for (auto node = graph_.nodes().rbegin(); node != graph_.nodes().rend() && node->get() != term.producer(); ++node) {
       next = node->get();
     }
-    Node& sum = emit_node(graph_, registry_, {{"", "Add"}, {&accumulator, &term}, {accumulator.name() + ".sum"}, {}, "accumulation"},
-                          next);
+    Node& sum =
+        emit_node(graph_, registry_,
+                  {{"", "Add"}, {&accumulator, &term}, {accumulator.name() + ".sum"}, {}, "accumulation"}, next);
     return sum.output(0);
   }
 

@@ -1,7 +1,7 @@
-// Reverse-mode differentiation on the graph. Two walks mark what matters: forward from the sources (parameters, inputs), and
-// back from the target (the loss). Then the marked nodes are visited in reverse order, each rule is handed the gradients of
-// the node's outputs, and what it gives for the inputs is added up. A gradient is complete when the last user has been
-// visited; users come before producers, so it is complete when its producer's turn comes.
+// Reverse-mode differentiation on the graph. Two walks mark what matters: forward from the sources (parameters,
+// inputs), and back from the target (the loss). Then the marked nodes are visited in reverse order, each rule is handed
+// the gradients of the node's outputs, and what it gives for the inputs is added up. A gradient is complete when the
+// last user has been visited; users come before producers, so it is complete when its producer's turn comes.
 #include "passes/backward.h"
 
 #include <fmt/format.h>
@@ -48,8 +48,8 @@ class Backward {
       throw Error(ErrorKind::kModel, fmt::format("expected an output '{}' to differentiate, found none", name));
     }
     if (!is_floating(value->type.dtype) || element_count(value->type.shape()) != 1) {
-      throw Error(ErrorKind::kModel, fmt::format("expected one floating number to differentiate, found '{}' of type {}", name,
-                                                 value->type.text()));
+      throw Error(ErrorKind::kModel, fmt::format("expected one floating number to differentiate, found '{}' of type {}",
+                                                 name, value->type.text()));
     }
     return *value;
   }
@@ -115,8 +115,8 @@ class Backward {
     }
     for (const Value* value : parameters_) {
       if (relevant_.contains(value)) continue;
-      context_.warnings.push_back(fmt::format("the parameter '{}' does not reach '{}' and is not trained", value->name(),
-                                              target_.name()));
+      context_.warnings.push_back(
+          fmt::format("the parameter '{}' does not reach '{}' and is not trained", value->name(), target_.name()));
     }
   }
 
@@ -130,7 +130,8 @@ class Backward {
     if (list.empty()) return;
     throw Error(ErrorKind::kModel,
                 fmt::format("expected a gradient rule for every op between the parameters and '{}', found none for:{}\n"
-                            "Replace these nodes, or freeze the parameters before them", target_.name(), list));
+                            "Replace these nodes, or freeze the parameters before them",
+                            target_.name(), list));
   }
 
   void count_users() {
@@ -143,8 +144,8 @@ class Backward {
 
   bool wants(const Node& node, std::size_t i) const { return flows(node, i) && relevant_.contains(node.input(i)); }
 
-  // Reverse order, except that nodes of parameters alone (an Identity of a shared tensor, a Transpose) come directly after
-  // their first user: files list them at the start, and their gradients would wait for the end of backward.
+  // Reverse order, except that nodes of parameters alone (an Identity of a shared tensor, a Transpose) come directly
+  // after their first user: files list them at the start, and their gradients would wait for the end of backward.
   std::vector<Node*> visiting_order() const {
     std::unordered_map<const Node*, std::size_t> turn;
     std::size_t next = 0;
@@ -193,7 +194,8 @@ class Backward {
   }
 
   // Runs `make`, which appends nodes, and says of each new node how its values are spread over the replicas.
-  template <typename Make> void append(Make make) {
+  template <typename Make>
+  void append(Make make) {
     const auto last = std::prev(graph_.nodes().end());
     make();
     for (auto node = std::next(last); node != graph_.nodes().end(); ++node) distribute(**node);
@@ -228,9 +230,11 @@ class Backward {
       return emit({"", "ReduceSum"}, {&dx}, value, {{"axes", std::vector<int64_t>{0}}, {"keepdims", int64_t{1}}});
     }
     if (context_.options.replicas == 1) return &dx;
-    throw Error(ErrorKind::kModel,
-                fmt::format("'{}' of type {} is the same on every replica, but {} gives every row of the batch its own part of "
-                            "it. Train on one replica, or change the model", value.name(), value.type.text(), from.text()));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("'{}' of type {} is the same on every replica, but {} gives every row of the batch its own part of "
+                    "it. Train on one replica, or change the model",
+                    value.name(), value.type.text(), from.text()));
   }
 
   // A sum of what is complete and what must still be added over the replicas: the complete part may count once only.
@@ -243,7 +247,8 @@ class Backward {
   }
 
   Value* emit(OpId op, std::vector<Value*> inputs, const Value& gradient_of, Attributes attributes = {}) {
-    Node& node = graph_.add_node(std::move(op), std::move(inputs), {gradient_of.name() + ".grad"}, std::move(attributes));
+    Node& node =
+        graph_.add_node(std::move(op), std::move(inputs), {gradient_of.name() + ".grad"}, std::move(attributes));
     node.origin = fmt::format("gradient of {}", gradient_of.name());
     infer_node(node, registry_);
     distribute(node);
@@ -257,7 +262,8 @@ class Backward {
     if (value.role != Role::kParameter) return;
     Value* gradient = gradient_of(&value);
     if (!gradient) {
-      context_.warnings.push_back(fmt::format("the gradient of '{}' is zero by construction; it is not trained", value.name()));
+      context_.warnings.push_back(
+          fmt::format("the gradient of '{}' is zero by construction; it is not trained", value.name()));
       return;
     }
     graph_.add_gradient(value, own_gradient(*gradient, value));
@@ -293,10 +299,10 @@ class Backward {
   const Registry& registry_;
   Value& target_;
   std::vector<Value*> parameters_;
-  Values sources_;     // what derivatives are taken by
-  Values dependent_;   // changes with a source
-  Values from_data_;   // is not the same in every step
-  Values relevant_;    // changes with a source and changes the target
+  Values sources_;            // what derivatives are taken by
+  Values dependent_;          // changes with a source
+  Values from_data_;          // is not the same in every step
+  Values relevant_;           // changes with a source and changes the target
   std::vector<Node*> nodes_;  // between sources and target, users before producers
   std::unordered_map<const Value*, int> open_uses_;
   std::unordered_map<const Value*, Value*> gradients_;

@@ -1,4 +1,5 @@
-// One implementation for all modes: local statistics -> (gathered from all replicas) -> finalize -> apply, and back: local sums
+// One implementation for all modes: local statistics -> (gathered from all replicas) -> finalize -> apply, and back:
+// local sums
 // -> (added over all replicas) -> apply. What is in parentheses is there when the node is synchronised.
 #include "passes/batch_norm_lowering.h"
 
@@ -41,16 +42,18 @@ class Lowering {
     Value* statistics = emit(node, "BatchNormStatistics", {node.input(0)}, {base + ".statistics"}).output(0);
     if (synchronised) {
       statistics = emit(node, "AllGather", {statistics}, {base + ".statistics.gathered"},
-                        {{"collective", kNoCollectiveYet}, {"replicas", int64_t{replicas_}}}).output(0);
+                        {{"collective", kNoCollectiveYet}, {"replicas", int64_t{replicas_}}})
+                       .output(0);
     }
-    Node& finalize = emit(node, "BatchNormFinalize", {statistics, node.input(3), node.input(4)},
-                          {base + ".mean", base + ".inv_std", base + ".running_mean", base + ".running_var", base + ".count"},
-                          {{"epsilon", given.get_double("epsilon", 1e-5)},
-                           {"momentum", given.get_double("momentum", 0.9)},
-                           {"unbiased", given.get_int("unbiased", 0)}});
+    Node& finalize =
+        emit(node, "BatchNormFinalize", {statistics, node.input(3), node.input(4)},
+             {base + ".mean", base + ".inv_std", base + ".running_mean", base + ".running_var", base + ".count"},
+             {{"epsilon", given.get_double("epsilon", 1e-5)},
+              {"momentum", given.get_double("momentum", 0.9)},
+              {"unbiased", given.get_int("unbiased", 0)}});
     Node& apply = emit(node, "BatchNormApply",
-                       {node.input(0), finalize.output(0), finalize.output(1), node.input(1), node.input(2)}, {base + ".y"},
-                       {{"relu", int64_t{0}}});
+                       {node.input(0), finalize.output(0), finalize.output(1), node.input(1), node.input(2)},
+                       {base + ".y"}, {{"relu", int64_t{0}}});
     apply.name = node.name;
     replace(node, {apply.output(0), finalize.output(2), finalize.output(3), finalize.output(0), finalize.output(1)});
   }
@@ -58,7 +61,8 @@ class Lowering {
   // dY, X, scale, saved_mean, saved_inv_std -> dX, dscale, dbias
   void lower_gradient(Node& node, bool synchronised) {
     const std::string base = label(node);
-    Value *dy = node.input(0), *x = node.input(1), *scale = node.input(2), *mean = node.input(3), *inv_std = node.input(4);
+    Value *dy = node.input(0), *x = node.input(1), *scale = node.input(2), *mean = node.input(3),
+          *inv_std = node.input(4);
     const Node* finalize = mean->producer();
     if (!finalize || !finalize->is("BatchNormFinalize", kOnwardDomain)) {
       throw Error(ErrorKind::kModel, fmt::format("{}: expected the statistics of a lowered batch norm, found '{}'",
@@ -69,8 +73,8 @@ class Lowering {
     if (synchronised) {
       sums = emit(node, "AllReduce", {sums}, {base + ".sums.reduced"}, {{"collective", kNoCollectiveYet}}).output(0);
     }
-    Node& apply = emit(node, "BatchNormGradApply", {dy, x, mean, inv_std, scale, sums, finalize->output(4)}, {base + ".dx"},
-                       no_mask);
+    Node& apply = emit(node, "BatchNormGradApply", {dy, x, mean, inv_std, scale, sums, finalize->output(4)},
+                       {base + ".dx"}, no_mask);
     Node& parameters = emit(node, "BatchNormGradParameters", {sums}, {base + ".dscale", base + ".dbias"},
                             {{"to", static_cast<int64_t>(scale->type.dtype)}});
     replace(node, {apply.output(0), parameters.output(0), parameters.output(1)});
@@ -80,7 +84,8 @@ class Lowering {
              Attributes attributes = {}) {
     const std::string text = origin.origin.empty() ? label(origin) : origin.origin;
     return emit_node(graph_, registry_,
-                     {{kOnwardDomain, op}, std::move(inputs), std::move(outputs), std::move(attributes), text}, &origin);
+                     {{kOnwardDomain, op}, std::move(inputs), std::move(outputs), std::move(attributes), text},
+                     &origin);
   }
 
   // Removes the node; its values live on, under their names, in those of the lowered nodes.

@@ -32,9 +32,11 @@ class BatchNormModePass {
   std::string mode_text() const {
     if (options_.replicas == 1) return "statistics of the whole batch, one replica";
     switch (options_.batch_norm) {
-      case BatchNormMode::kSync: return fmt::format("statistics of the global batch, over {} replicas", options_.replicas);
+      case BatchNormMode::kSync:
+        return fmt::format("statistics of the global batch, over {} replicas", options_.replicas);
       case BatchNormMode::kLocal:
-        return fmt::format("local statistics on each of {} replicas, averaged for evaluation and export", options_.replicas);
+        return fmt::format("local statistics on each of {} replicas, averaged for evaluation and export",
+                           options_.replicas);
       case BatchNormMode::kRank0:
         return fmt::format("local statistics on each of {} replicas, those of the first are kept", options_.replicas);
     }
@@ -68,11 +70,13 @@ class BatchNormModePass {
     for (std::size_t axis = 2; axis < shape.size(); ++axis) count *= shape[axis];
     if (count != 1) return;
     const bool whole = synchronised_ || options_.replicas == 1;
-    throw Error(ErrorKind::kModel,
-                fmt::format("{}: expected at least 2 values per channel to take the variance of, found 1 in the {} of one sample "
-                            "({}). Use {}",
-                            node.text(), whole ? "whole batch" : "share", node.input(0)->type.text(),
-                            whole ? "--drop-last, or another batch size" : "--bn sync, --drop-last, or a larger batch size"));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format(
+            "{}: expected at least 2 values per channel to take the variance of, found 1 in the {} of one sample "
+            "({}). Use {}",
+            node.text(), whole ? "whole batch" : "share", node.input(0)->type.text(),
+            whole ? "--drop-last, or another batch size" : "--bn sync, --drop-last, or a larger batch size"));
   }
 
   Graph& graph_;

@@ -8,7 +8,8 @@
 namespace onward {
 namespace {
 
-template <typename... Args> [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+template <typename... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(ErrorKind::kModel, "the reductions are wrong: " + fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -5,7 +5,8 @@
 namespace onward {
 
 // Proves that what must be added over the replicas is added exactly once. Infers all distributions anew, then rejects:
-//   a missing reduction: a partial value that reaches an output, a parameter or a replicated state, or a value of one replica
+//   a missing reduction: a partial value that reaches an output, a parameter or a replicated state, or a value of one
+//   replica
 //                        (local, batch-split) that would be stored where all replicas must agree;
 //   a double reduction: an AllReduce of a value that is not partial.
 // Partial outputs pass when `partial_outputs` is set: a program that accumulates leaves them to the last one.

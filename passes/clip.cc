@@ -31,8 +31,9 @@ void clip_by_norm(Graph& graph, const Registry& registry, double limit) {
 void clip_by_value(Graph& graph, const Registry& registry, double limit) {
   const std::vector<std::string> names = clipped_names(graph);
   for (std::size_t i = 0; i < graph.gradients().size(); ++i) {
-    Node& clip = emit_node(graph, registry, {{"", "Clip"}, {graph.gradients()[i].gradient}, {names[i]},
-                                             {{"min", -limit}, {"max", limit}}, kOrigin});
+    Node& clip = emit_node(
+        graph, registry,
+        {{"", "Clip"}, {graph.gradients()[i].gradient}, {names[i]}, {{"min", -limit}, {"max", limit}}, kOrigin});
     graph.set_gradient(i, *clip.output(0));
   }
 }

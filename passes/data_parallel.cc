@@ -47,7 +47,8 @@ class DataParallel {
       if (partial.empty()) continue;
       std::vector<Value*> members;
       for (std::size_t i : partial) members.push_back(graph_.gradients()[i].gradient);
-      const std::vector<Value*> sums = all_reduce(members, after_all(members), fmt::format("gradient bucket {}", number));
+      const std::vector<Value*> sums =
+          all_reduce(members, after_all(members), fmt::format("gradient bucket {}", number));
       for (std::size_t k = 0; k < partial.size(); ++k) {
         graph_.set_gradient(partial[k], *sums[k]);
         if (graph_.is_output(*members[k])) replace_output(graph_, *members[k], *sums[k]);
@@ -74,8 +75,9 @@ class DataParallel {
   std::vector<Value*> all_reduce(const std::vector<Value*>& terms, Node* before, const std::string& origin) {
     std::vector<std::string> names;
     for (const Value* term : terms) names.push_back(term->name() + ".sum");
-    Node& node = emit_node(graph_, registry_,
-                           {{kOnwardDomain, "AllReduce"}, terms, names, {{"collective", kNoCollectiveYet}}, origin}, before);
+    Node& node =
+        emit_node(graph_, registry_,
+                  {{kOnwardDomain, "AllReduce"}, terms, names, {{"collective", kNoCollectiveYet}}, origin}, before);
     for (std::size_t i = 0; i < terms.size(); ++i) take_name(graph_, *terms[i], *node.output(i), "local");
     return node.outputs();
   }

@@ -5,7 +5,8 @@
 namespace onward {
 
 Node& emit_node(Graph& graph, const Registry& registry, NewNode node, Node* before) {
-  Node& added = graph.add_node(std::move(node.op), std::move(node.inputs), node.outputs, std::move(node.attributes), before);
+  Node& added =
+      graph.add_node(std::move(node.op), std::move(node.inputs), node.outputs, std::move(node.attributes), before);
   added.origin = std::move(node.origin);
   infer_node(added, registry);
   return added;

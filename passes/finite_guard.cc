@@ -34,8 +34,13 @@ void run(Graph& graph, PassContext& context) {
   for (const StateUpdate& update : updates) {
     Value* value = update.updated;
     if (is_guarded(update)) {
-      value = emit_node(graph, context.registry, {{kOnwardDomain, "Select"}, {flag, update.updated, update.state},
-                                                  {update.state->name() + ".guarded"}, {}, kOrigin}).output(0);
+      value = emit_node(graph, context.registry,
+                        {{kOnwardDomain, "Select"},
+                         {flag, update.updated, update.state},
+                         {update.state->name() + ".guarded"},
+                         {},
+                         kOrigin})
+                  .output(0);
     }
     graph.add_update(*update.state, *value);
   }

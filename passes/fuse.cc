@@ -84,7 +84,8 @@ class Fuse {
     if (!relu_grad || !relu_grad->is("ReluGrad", kOnwardDomain)) return;
     Value& y = *relu_grad->input(1);
     const Node* forward = y.producer();
-    const bool own = forward && forward->is("BatchNormApply", kOnwardDomain) && forward->attributes.get_int("relu") != 0 &&
+    const bool own = forward && forward->is("BatchNormApply", kOnwardDomain) &&
+                     forward->attributes.get_int("relu") != 0 &&
                      forward->input(apply::kMean) == node.input(reduce::kMean);
     if (!own) return;
 
@@ -103,8 +104,8 @@ class Fuse {
 
   static void set_mask(Node& node, const char* mask) { node.attributes.set("mask", std::string(mask)); }
 
-  // Where only the two halves of the node's own gradient read what the Relu lets through, both recompute the mask and nobody
-  // writes it.
+  // Where only the two halves of the node's own gradient read what the Relu lets through, both recompute the mask and
+  // nobody writes it.
   bool recompute_in_apply(Node& node, const Node& forward, Value& g) {
     Node& relu_grad = *g.producer();
     Value& dy = *relu_grad.input(0);

@@ -4,8 +4,8 @@
 
 namespace onward {
 
-// Makes the metric outputs of a program (passes/outputs.h) float64, whatever type they were computed in: counts and losses are
-// added over replicas, micro-batches and steps.
+// Makes the metric outputs of a program (passes/outputs.h) float64, whatever type they were computed in: counts and
+// losses are added over replicas, micro-batches and steps.
 void widen_metric_outputs(Graph& graph, const Registry& registry);
 
 }  // namespace onward

@@ -120,7 +120,8 @@ class OptimizerPass {
 
   std::vector<const char*> moments() const {
     if (is_adam()) return {"adam_m", "adam_v"};
-    return options_.optimizer == OptimizerKind::kSgd ? std::vector<const char*>{} : std::vector<const char*>{"momentum"};
+    return options_.optimizer == OptimizerKind::kSgd ? std::vector<const char*>{}
+                                                     : std::vector<const char*>{"momentum"};
   }
 
   Attributes step_attributes() const {

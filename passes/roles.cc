@@ -51,10 +51,10 @@ void warn_about_parameters(const Graph& graph, PassContext& context) {
     }
   }
   if (!scalars.empty()) {
-    context.warnings.push_back(
-        fmt::format("scalar initializers are trained as parameters, as all others are: {}; if they are constants of the "
-                    "model (an epsilon, a factor), name them in --freeze",
-                    fmt::join(scalars, ", ")));
+    context.warnings.push_back(fmt::format(
+        "scalar initializers are trained as parameters, as all others are: {}; if they are constants of the "
+        "model (an epsilon, a factor), name them in --freeze",
+        fmt::join(scalars, ", ")));
   }
 }
 

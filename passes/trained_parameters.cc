@@ -20,9 +20,11 @@ std::vector<Value*> trained_parameters(const Graph& graph, const ProgramOptions&
   std::vector<Value*> trained = graph.values_with_role(Role::kParameter);
   for (const std::string& pattern : options.freeze) {
     if (std::none_of(trained.begin(), trained.end(), [&](Value* value) { return matches(pattern, *value); })) {
-      throw Error(ErrorKind::kUsage,
-                  fmt::format("expected a pattern that matches a parameter, found --freeze '{}', which matches none of {}; "
-                              "`onward inspect` lists the parameters", pattern, trained.size()));
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("expected a pattern that matches a parameter, found --freeze '{}', which matches none of {}; "
+                      "`onward inspect` lists the parameters",
+                      pattern, trained.size()));
     }
   }
   std::erase_if(trained, [&](Value* value) {

@@ -27,8 +27,8 @@ struct BoundStep {
   void run();
 };
 
-// A prepared plan with its place in memory: pointers of every operand, one list of steps per stream, events, and the tensors
-// bound to its inputs. Belongs to one executor.
+// A prepared plan with its place in memory: pointers of every operand, one list of steps per stream, events, and the
+// tensors bound to its inputs. Belongs to one executor.
 class BoundProgram {
  public:
   BoundProgram(PreparedPlan prepared, ParameterStore& store);
@@ -57,9 +57,9 @@ class BoundProgram {
 
  private:
   struct BoundInput {
-    HostTensor fed;              // as the caller gave it
+    HostTensor fed;  // as the caller gave it
     Layout layout = Layout::kRowMajor;
-    HostTensor held;             // type and layout of the plan, when the caller's were different
+    HostTensor held;                     // type and layout of the plan, when the caller's were different
     std::vector<const void**> pointers;  // operands to set
   };
 

@@ -15,8 +15,8 @@ struct ChosenKernel {
   KernelSpec spec;                    // layouts not decided yet
 };
 
-// One entry per node, in order. A node all of whose outputs are views of inputs needs no kernel. Error(kModel) that lists every
-// node without a kernel.
+// One entry per node, in order. A node all of whose outputs are views of inputs needs no kernel. Error(kModel) that
+// lists every node without a kernel.
 std::vector<ChosenKernel> choose_kernels(const Graph& graph, const Registry& registry, const PlannerOptions& options);
 
 }  // namespace onward

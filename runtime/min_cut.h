@@ -5,8 +5,8 @@
 
 namespace onward {
 
-// Minimum cut of a directed graph with capacities, by Dinic's algorithm (1970). Used to decide between two layouts at the least
-// cost of conversions.
+// Minimum cut of a directed graph with capacities, by Dinic's algorithm (1970). Used to decide between two layouts at
+// the least cost of conversions.
 class MinCut {
  public:
   static constexpr int kSource = 0;

@@ -10,8 +10,9 @@
 
 namespace onward {
 
-// The parameters and state of one replica, between steps and outside any plan: row-major in ONNX order, 64-byte aligned, one
-// flat block of memory for the parameters and one for the state of each graph added. Addresses never change.
+// The parameters and state of one replica, between steps and outside any plan: row-major in ONNX order, 64-byte
+// aligned, one flat block of memory for the parameters and one for the state of each graph added. Addresses never
+// change.
 class ParameterStore {
  public:
   struct Entry {
@@ -27,8 +28,8 @@ class ParameterStore {
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
 
-  // Adds the graph's parameters and state that the store does not have yet, with their initial values (zeros where the graph
-  // has none). Those that it has keep their values; Error(kModel) if their type differs.
+  // Adds the graph's parameters and state that the store does not have yet, with their initial values (zeros where the
+  // graph has none). Those that it has keep their values; Error(kModel) if their type differs.
   void add(const Graph& graph);
 
   // In order of name.

@@ -21,8 +21,8 @@ std::string memory_name(Memory memory);
 
 inline constexpr std::size_t kAlignment = 64;  // of every buffer, in bytes
 
-// One tensor in memory: a value of the graph in one layout. Several buffers may hold one value (a converted copy) and several
-// may share bytes (views, in-place outputs, reuse over time).
+// One tensor in memory: a value of the graph in one layout. Several buffers may hold one value (a converted copy) and
+// several may share bytes (views, in-place outputs, reuse over time).
 struct PlanBuffer {
   std::string value;
   DType dtype = DType::kUndefined;
@@ -41,17 +41,17 @@ enum class StepKind : uint8_t { kKernel, kConvert, kCopy };
 // One thing to run.
 struct PlanStep {
   StepKind kind = StepKind::kKernel;
-  OpId op;             // kKernel only
-  std::string node;    // how messages name it: "conv1 (Conv)", "layout of x", "update of w"
-  std::string origin;  // of the node: "backward of conv1"
-  std::string kernel;  // the implementation: "onednn brgconv"
-  std::vector<int> inputs;   // buffers; -1 where absent
+  OpId op;                  // kKernel only
+  std::string node;         // how messages name it: "conv1 (Conv)", "layout of x", "update of w"
+  std::string origin;       // of the node: "backward of conv1"
+  std::string kernel;       // the implementation: "onednn brgconv"
+  std::vector<int> inputs;  // buffers; -1 where absent
   std::vector<int> outputs;
-  int stream = 0;            // kComputeStream or kCommunicationStream
-  std::vector<int> waits;    // events that must be complete before the step starts
-  int record = -1;           // event that the step completes; -1: none
-  int collective = -1;       // id in the total order of collectives; -1: none
-  int reorders = 0;          // layout copies inside the kernel
+  int stream = 0;          // kComputeStream or kCommunicationStream
+  std::vector<int> waits;  // events that must be complete before the step starts
+  int record = -1;         // event that the step completes; -1: none
+  int collective = -1;     // id in the total order of collectives; -1: none
+  int reorders = 0;        // layout copies inside the kernel
   std::size_t workspace_bytes = 0;
   double flops = 0;
 };
@@ -79,8 +79,8 @@ struct PlanUpdate {
   bool in_place = false;  // written by the producing kernel itself, without a copy
 };
 
-// What one replica runs in one step, as plain data. Steps are in an order that respects all dependencies; each stream runs its
-// own steps in that order.
+// What one replica runs in one step, as plain data. Steps are in an order that respects all dependencies; each stream
+// runs its own steps in that order.
 struct Plan {
   std::string name;
   Backend backend = Backend::kCpu;

@@ -44,7 +44,8 @@ struct PlanDraft {
   int add_arena_buffer(const std::string& value, DType dtype, const Shape& shape, Layout layout);
 };
 
-// Turns every node into a step (views into shared buffers), with layout conversions where a consumer wants another layout.
+// Turns every node into a step (views into shared buffers), with layout conversions where a consumer wants another
+// layout.
 PlanDraft draft_steps(const Graph& graph, std::vector<ChosenKernel> kernels, const LayoutChoice& layouts);
 
 }  // namespace onward

@@ -21,13 +21,13 @@ struct Schedule {
   }
 };
 
-// Puts the steps into an order in which collectives ascend by id and work that does not need a collective's result is done while
-// it is on its way; otherwise the graph's order is kept.
-// Error(kModel) if the ids contradict the data flow or one id appears twice.
+// Puts the steps into an order in which collectives ascend by id and work that does not need a collective's result is
+// done while it is on its way; otherwise the graph's order is kept. Error(kModel) if the ids contradict the data flow
+// or one id appears twice.
 void order_steps(PlanDraft& draft);
 
-// Computes the order in time and sets waits and events of all steps anew: a wait only where a dependency crosses streams and is
-// not implied by others.
+// Computes the order in time and sets waits and events of all steps anew: a wait only where a dependency crosses
+// streams and is not implied by others.
 Schedule schedule(PlanDraft& draft);
 
 }  // namespace onward

@@ -6,8 +6,8 @@
 
 namespace onward {
 
-// What is wrong with a plan, one sentence each, naming the steps; empty for a plan that is right. Vector clocks over the steps
-// prove that
+// What is wrong with a plan, one sentence each, naming the steps; empty for a plan that is right. Vector clocks over
+// the steps prove that
 //  - no step reads bytes while another may write them, or writes while another may read or write;
 //  - every read finds the content that it expects: the bytes were not reused or overwritten, on one stream or on two;
 //  - outputs and updated state hold what they should at the end;
@@ -19,8 +19,8 @@ std::vector<std::string> find_plan_violations(const Plan& plan);
 // Error(kModel) with all violations, if there are any.
 void verify_plan(const Plan& plan);
 
-// All replicas must run the same collectives, with the same sizes and types, in the same order. Error(kModel) naming the first
-// difference.
+// All replicas must run the same collectives, with the same sizes and types, in the same order. Error(kModel) naming
+// the first difference.
 void verify_collectives_agree(const std::vector<const Plan*>& plans);
 
 }  // namespace onward

@@ -12,14 +12,14 @@ namespace onward {
 
 struct ReplicaOptions {
   bool winograd = false;
-  int max_priority = 1 << 30;  // 0: plain reference kernels only
-  RandomDelays delays;         // test hook
+  int max_priority = 1 << 30;    // 0: plain reference kernels only
+  RandomDelays delays;           // test hook
   double timeout_seconds = 600;  // of a collective
 };
 
-// The replicas of this process, one executor each, and the programs they run. Steps run on all replicas at once; programs are
-// made and planned when first needed and kept. When one replica fails the others are woken, the first cause is thrown with the
-// node and the replica, and the group cannot run again.
+// The replicas of this process, one executor each, and the programs they run. Steps run on all replicas at once;
+// programs are made and planned when first needed and kept. When one replica fails the others are woken, the first
+// cause is thrown with the node and the replica, and the group cannot run again.
 class ReplicaGroup {
  public:
   // Replicas that talk to one another only.
@@ -37,7 +37,8 @@ class ReplicaGroup {
   int global_size() const;
   int rank(int replica) const;
 
-  // Makes and plans the program on every replica, if it is not there yet, and adds its parameters and state to the stores.
+  // Makes and plans the program on every replica, if it is not there yet, and adds its parameters and state to the
+  // stores.
   void prepare(const ProgramKey& key);
   // Prepares the key if necessary.
   const Plan& plan(const ProgramKey& key, int replica = 0);
@@ -49,11 +50,11 @@ class ReplicaGroup {
   ParameterStore& store(int replica) { return executors_[static_cast<std::size_t>(replica)]->store(); }
   // Writes one value on every replica of this process.
   void write_all(const std::string& name, const HostTensor& tensor);
-  // Every replica of all processes takes the parameters and state of global rank 0. Error(kModel) on every replica if the stores
-  // do not have the same names and types.
+  // Every replica of all processes takes the parameters and state of global rank 0. Error(kModel) on every replica if
+  // the stores do not have the same names and types.
   void broadcast_state();
-  // Error(kRun) on every replica, naming ranks and hashes, if the parameters are not the same bits on all replicas of all
-  // processes. Returns the hash.
+  // Error(kRun) on every replica, naming ranks and hashes, if the parameters are not the same bits on all replicas of
+  // all processes. Returns the hash.
   uint64_t check_parameters_equal();
 
   // Records the steps of all replicas from now on. Times of one trace have one origin.
@@ -62,7 +63,8 @@ class ReplicaGroup {
 
  private:
   void check_usable() const;
-  template <typename Begin> std::vector<StepOutputs> run_all(Begin&& begin);
+  template <typename Begin>
+  std::vector<StepOutputs> run_all(Begin&& begin);
 
   struct FirstFailure;
 

@@ -20,13 +20,15 @@ struct RandomDelays {
 
 struct StreamOptions {
   std::string name;  // of the thread, as debuggers show it
-  // Threads of the stream's team for parallel_for (ops/core/parallel.h). Communication streams have 1: they never open a team.
+  // Threads of the stream's team for parallel_for (ops/core/parallel.h). Communication streams have 1: they never open
+  // a team.
   int team = 1;
   RandomDelays delays;
 };
 
-// A queue of work that one thread of its own runs in order. Flush-to-zero is set in the thread and its team. After an item
-// throws, the items behind it are skipped and events recorded behind it carry the error, until synchronise() reports it.
+// A queue of work that one thread of its own runs in order. Flush-to-zero is set in the thread and its team. After an
+// item throws, the items behind it are skipped and events recorded behind it carry the error, until synchronise()
+// reports it.
 class Stream {
  public:
   explicit Stream(StreamOptions options);

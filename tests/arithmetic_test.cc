@@ -32,11 +32,17 @@ TEST(Arithmetic, BroadcastsAsNumPyDoes) {
 TEST(Arithmetic, MergesAxesIntoLongRuns) {
   const BroadcastWalk equal({2, 3, 4}, {2, 3, 4}, {2, 3, 4});
   int runs = 0;
-  equal.visit(0, 24, [&](int64_t, int64_t, int64_t, int64_t length) { ++runs; EXPECT_EQ(length, 24); });
+  equal.visit(0, 24, [&](int64_t, int64_t, int64_t, int64_t length) {
+    ++runs;
+    EXPECT_EQ(length, 24);
+  });
   EXPECT_EQ(runs, 1);
   const BroadcastWalk channel({2, 3, 4, 5}, {3, 1, 1}, {2, 3, 4, 5});
   runs = 0;
-  channel.visit(0, 120, [&](int64_t, int64_t, int64_t, int64_t length) { ++runs; EXPECT_EQ(length, 20); });
+  channel.visit(0, 120, [&](int64_t, int64_t, int64_t, int64_t length) {
+    ++runs;
+    EXPECT_EQ(length, 20);
+  });
   EXPECT_EQ(runs, 6);
 }
 
@@ -51,9 +57,8 @@ TEST(Arithmetic, RefusesShapesAndTypesThatDoNotFit) {
   expect_error(ErrorKind::kModel, "2x3 and 4", [] {
     run_binary("Add", HostTensor(DType::kFloat32, {2, 3}), HostTensor(DType::kFloat32, {4}));
   });
-  expect_error(ErrorKind::kModel, "float32 and float64", [] {
-    run_binary("Add", HostTensor(DType::kFloat32, {2}), HostTensor(DType::kFloat64, {2}));
-  });
+  expect_error(ErrorKind::kModel, "float32 and float64",
+               [] { run_binary("Add", HostTensor(DType::kFloat32, {2}), HostTensor(DType::kFloat64, {2})); });
 }
 
 Distribution distribution_of(const char* op, Distribution a, Distribution b) {
@@ -68,7 +73,8 @@ Distribution distribution_of(const char* op, Distribution a, Distribution b) {
 }
 
 TEST(Arithmetic, PartialSumsStayPartialOnlyWhereThatIsRight) {
-  const auto partial = Distribution::kPartial, replicated = Distribution::kReplicated, split = Distribution::kBatchSplit;
+  const auto partial = Distribution::kPartial, replicated = Distribution::kReplicated,
+             split = Distribution::kBatchSplit;
   EXPECT_EQ(distribution_of("Add", partial, partial), partial);
   EXPECT_EQ(distribution_of("Mul", partial, replicated), partial);
   EXPECT_EQ(distribution_of("Div", partial, replicated), partial);

@@ -14,7 +14,8 @@ Program differentiate(const Graph& forward, const ProgramOptions& options = {}, 
                       const std::string& target = kLossOutput) {
   Program program{forward.clone(), {}, {}};
   PassContext context{.options = options, .request = {}, .registry = ops, .loss = LossInfo{.value = target}};
-  run_passes(program.graph, {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static"}}, backward_pass()}, context);
+  run_passes(program.graph,
+             {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static"}}, backward_pass()}, context);
   program.warnings = context.warnings;
   return program;
 }
@@ -90,7 +91,8 @@ TEST(Backward, B12_ListsEveryOpWithoutGradientBetweenParametersAndLoss) {
   }
   ProgramOptions frozen;
   frozen.freeze = {"a"};
-  expect_error(ErrorKind::kModel, "expected a trained parameter that changes 'loss'", [&] { differentiate(graph, frozen, ops); });
+  expect_error(ErrorKind::kModel, "expected a trained parameter that changes 'loss'",
+               [&] { differentiate(graph, frozen, ops); });
 }
 
 TEST(Backward, B1_RunningStatisticsNeverGetAGradient) {
@@ -203,8 +205,8 @@ TEST(Backward, ATermThatIsCompleteCountsOnceInASumOfPartialOnes) {
   Value* x = net.input("x", {2, 3});
   const Attributes all{{"axes", Shape{}}, {"keepdims", int64_t{0}}};
   Value* data = net.op("ReduceSum", {net.op("Mul", {x, w}, "xw")}, "data", all);
-  Node& once = net.graph.add_node({kOnwardDomain, "CountOnce"}, {net.op("ReduceSum", {net.op("Mul", {w, w}, "ww")}, "decay", all)},
-                                  {"decay.once"});
+  Node& once = net.graph.add_node({kOnwardDomain, "CountOnce"},
+                                  {net.op("ReduceSum", {net.op("Mul", {w, w}, "ww")}, "decay", all)}, {"decay.once"});
   once.output(0)->type = data->type;
   net.graph.add_output(*net.op("Add", {data, once.output(0)}, kLossOutput));
   static Graph graph;

@@ -1,5 +1,5 @@
-// Batch normalization on numbers worked out by hand. Replicas are played by calling the kernels once per share and joining
-// what would be gathered or summed.
+// Batch normalization on numbers worked out by hand. Replicas are played by calling the kernels once per share and
+// joining what would be gathered or summed.
 #include <cmath>
 
 #include "graph/error.h"
@@ -38,13 +38,14 @@ struct Form {
 };
 
 std::string form_name(const testing::TestParamInfo<Form>& info) {
-  return dtype_name(info.param.dtype) + "_rank" + std::to_string(info.param.rank) + (info.param.priority ? "_best" : "_plain");
+  return dtype_name(info.param.dtype) + "_rank" + std::to_string(info.param.rank) +
+         (info.param.priority ? "_best" : "_plain");
 }
 
 class BatchNorm : public testing::TestWithParam<Form> {
  protected:
-  std::vector<MaybeTensor> run(const OpId& op, const std::vector<MaybeTensor>& inputs, const Attributes& attributes = {},
-                               int outputs = 1) const {
+  std::vector<MaybeTensor> run(const OpId& op, const std::vector<MaybeTensor>& inputs,
+                               const Attributes& attributes = {}, int outputs = 1) const {
     return run_op(op, inputs, attributes, outputs, GetParam().priority);
   }
 
@@ -65,8 +66,10 @@ class BatchNorm : public testing::TestWithParam<Form> {
   }
 
   std::vector<double> apply(const std::vector<double>& x, const std::vector<MaybeTensor>& finalized) const {
-    return run(kBatchNormApply, {GetParam().image(x), finalized[0], finalized[1], GetParam().vector(1), GetParam().vector(0)})
-        .front()->to_double();
+    return run(kBatchNormApply,
+               {GetParam().image(x), finalized[0], finalized[1], GetParam().vector(1), GetParam().vector(0)})
+        .front()
+        ->to_double();
   }
 
   void expect_near(const std::vector<double>& found, const std::vector<double>& expected, double absolute) const {
@@ -114,8 +117,9 @@ TEST_P(BatchNorm, A2_BackwardSumsOverTheGlobalCount) {
   EXPECT_NEAR(parameters[1]->to_double()[0], 3, 1e-6);
   std::vector<double> dx;
   for (std::size_t r = 0; r < 2; ++r) {
-    const auto share = run(kBatchNormGradApply, {form.image(dy[r]), form.image(x[r]), all[0], all[1], form.vector(1), reduced, all[4]},
-                           {{"mask", std::string("none")}});
+    const auto share =
+        run(kBatchNormGradApply, {form.image(dy[r]), form.image(x[r]), all[0], all[1], form.vector(1), reduced, all[4]},
+            {{"mask", std::string("none")}});
     for (double number : share[0]->to_double()) dx.push_back(number);
   }
   expect_near(dx, {0.223446, -0.110309, -0.161220, 0.048083}, 1e-6);
@@ -192,7 +196,8 @@ struct FileNode {
 
   FileNode(const std::vector<std::string>& outputs, Attributes attributes) {
     std::vector<Value*> inputs{&graph.add_input("x", {DType::kFloat32, {2, 3, 4, 4}})};
-    for (const char* name : {"scale", "bias", "mean", "var"}) inputs.push_back(&graph.add_data(name, HostTensor(DType::kFloat32, {3})));
+    for (const char* name : {"scale", "bias", "mean", "var"})
+      inputs.push_back(&graph.add_data(name, HostTensor(DType::kFloat32, {3})));
     node = &graph.add_node(kBatchNormalization, inputs, outputs, std::move(attributes));
     graph.add_output(*node->output(0));
   }
@@ -264,7 +269,8 @@ TEST(BatchNormDistribution, StatisticsOfLocalRowsAreLocalAndSumsPartial) {
   x.distribution = Distribution::kBatchSplit, vector.distribution = Distribution::kReplicated;
   Node& statistics = graph.add_node(kBatchNormStatistics, {&x}, {"stats"});
   EXPECT_EQ(distribution_after(statistics, 0), Distribution::kLocal);
-  Node& finalize = graph.add_node(kBatchNormFinalize, {statistics.output(0), &vector, &vector}, {"m", "s", "rm", "rv", "n"});
+  Node& finalize =
+      graph.add_node(kBatchNormFinalize, {statistics.output(0), &vector, &vector}, {"m", "s", "rm", "rv", "n"});
   EXPECT_EQ(distribution_after(finalize, 2), Distribution::kLocal);
   Node& reduce = graph.add_node(kBatchNormGradReduce, {&x, &x, &vector, &vector}, {"sums", "g"});
   EXPECT_EQ(distribution_after(reduce, 0), Distribution::kPartial);
@@ -301,19 +307,26 @@ TEST(BatchNormFast, ForwardAndBackwardAgreeOnWhichElementsReluPasses) {
   const HostTensor x = random(shape, -2, 2, 1), mean = random({24}, -1, 1, 2), inv_std = random({24}, 0.5, 2, 3);
   const HostTensor scale = random({24}, -1, 1, 4), bias = random({24}, -1, 1, 5), dy = random(shape, 0.5, 1, 6);
   const auto y = run_op(kBatchNormApply, {x, mean, inv_std, scale, bias}, {{"relu", int64_t{1}}}).front();
-  const auto g = run_op(kBatchNormGradReduce, {dy, x, mean, inv_std, scale, bias}, {{"mask", std::string("recompute")}}, 2)[1];
-  const auto from_y = run_op(kBatchNormGradReduce, {dy, x, mean, inv_std, scale, bias, *y}, {{"mask", std::string("y")}}, 2)[1];
+  const auto g =
+      run_op(kBatchNormGradReduce, {dy, x, mean, inv_std, scale, bias}, {{"mask", std::string("recompute")}}, 2)[1];
+  const auto from_y =
+      run_op(kBatchNormGradReduce, {dy, x, mean, inv_std, scale, bias, *y}, {{"mask", std::string("y")}}, 2)[1];
   EXPECT_TRUE(same_bits(*g, *from_y));
 }
 
 TEST(BatchNormFast, LongSumsKeepSingleRoundingErrors) {
   const Shape shape{64, 16, 16, 16};
-  const HostTensor x = random_tensor(DType::kFloat32, shape, 2, 4, 1), dy = random_tensor(DType::kFloat32, shape, 0, 1, 2);
-  const HostTensor mean = tensor_of(DType::kFloat32, {16}, std::vector<double>(16, 3)), inv_std = tensor_of(DType::kFloat32, {16}, std::vector<double>(16, 1.7));
+  const HostTensor x = random_tensor(DType::kFloat32, shape, 2, 4, 1),
+                   dy = random_tensor(DType::kFloat32, shape, 0, 1, 2);
+  const HostTensor mean = tensor_of(DType::kFloat32, {16}, std::vector<double>(16, 3)),
+                   inv_std = tensor_of(DType::kFloat32, {16}, std::vector<double>(16, 1.7));
   for (const OpId& op : {kBatchNormStatistics, kBatchNormGradReduce}) {
-    const std::vector<MaybeTensor> inputs = op == kBatchNormStatistics ? std::vector<MaybeTensor>{x} : std::vector<MaybeTensor>{dy, x, mean, inv_std};
-    const auto fast = run_op(op, inputs).front()->to_double(), plain = run_op(op, inputs, {}, 1, 0).front()->to_double();
-    for (std::size_t i = 0; i < 16; ++i) EXPECT_NEAR(fast[i], plain[i], 3e-7 * std::fabs(plain[i])) << to_string(op) << " " << i;
+    const std::vector<MaybeTensor> inputs =
+        op == kBatchNormStatistics ? std::vector<MaybeTensor>{x} : std::vector<MaybeTensor>{dy, x, mean, inv_std};
+    const auto fast = run_op(op, inputs).front()->to_double(),
+               plain = run_op(op, inputs, {}, 1, 0).front()->to_double();
+    for (std::size_t i = 0; i < 16; ++i)
+      EXPECT_NEAR(fast[i], plain[i], 3e-7 * std::fabs(plain[i])) << to_string(op) << " " << i;
   }
 }
 

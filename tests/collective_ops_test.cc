@@ -89,7 +89,8 @@ TEST(AllReduce, AloneItCopies) {
 }
 
 TEST(AllReduce, OnlyPartialValuesMayBeSummed) {
-  for (const auto distribution : {Distribution::kReplicated, Distribution::kBatchSplit, Distribution::kLocal, Distribution::kPartial}) {
+  for (const auto distribution :
+       {Distribution::kReplicated, Distribution::kBatchSplit, Distribution::kLocal, Distribution::kPartial}) {
     Graph graph;
     Value& a = graph.add_input("gradient", {DType::kFloat32, {3}});
     a.distribution = distribution;
@@ -106,7 +107,8 @@ TEST(AllReduce, OnlyPartialValuesMayBeSummed) {
 TEST(AllGather, StacksTheReplicasAndChecksTheirNumber) {
   Graph graph;
   Value& a = graph.add_input("a", {DType::kFloat64, {2}});
-  Node& node = graph.add_node({kOnwardDomain, "AllGather"}, {&a}, {"x"}, {{"collective", int64_t{0}}, {"replicas", int64_t{2}}});
+  Node& node =
+      graph.add_node({kOnwardDomain, "AllGather"}, {&a}, {"x"}, {{"collective", int64_t{0}}, {"replicas", int64_t{2}}});
   infer_node(node, registry());
   EXPECT_EQ(node.output(0)->type.shape(), (Shape{2, 2}));
   const KernelSpec spec = kernel_spec(node, 1, 0, 2);
@@ -118,7 +120,8 @@ TEST(AllGather, StacksTheReplicasAndChecksTheirNumber) {
   TwinCommunicator communicator;
   kernel->run({.inputs = inputs, .outputs = outputs, .communicator = &communicator});
   EXPECT_THAT(out, ElementsAre(1, 2, 1, 2));
-  expect_error(ErrorKind::kDevice, "a group of 2 replicas, found 1", [&] { kernel->run({.inputs = inputs, .outputs = outputs}); });
+  expect_error(ErrorKind::kDevice, "a group of 2 replicas, found 1",
+               [&] { kernel->run({.inputs = inputs, .outputs = outputs}); });
 }
 
 }  // namespace

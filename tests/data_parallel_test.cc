@@ -47,7 +47,8 @@ TEST(DataParallel, A5_UnequalCountsAreWeightedByCount) {
 }
 
 TEST(DataParallel, A6_WorldSizeNeverScalesTheGradient) {
-  for (const std::vector<int64_t>& shares : std::vector<std::vector<int64_t>>{{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {0, 4}}) {
+  for (const std::vector<int64_t>& shares :
+       std::vector<std::vector<int64_t>>{{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {0, 4}}) {
     Trainer trainer(least_squares, sgd(), shares);
     const NamedTensors out = trainer.step({{"x", vector_of({1, 1, 1, 1})}, {"t", vector_of({1, 2, 3, 4})}}, 0.1);
     EXPECT_NEAR(number(out.at("w.grad")), -2.5, 1e-12);
@@ -129,9 +130,12 @@ TEST(DataParallel, A13_EvaluationHasNoCollective) {
   ProgramOptions options;
   options.replicas = 4;
   Graph graph = least_squares(3);
-  PassContext context{.options = options, .request = {.mode = ProgramMode::kEvaluate, .local_batch = 3}, .registry = registry()};
-  run_passes(graph, {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static", "lowered"}}, data_parallel_pass()},
-             context);
+  PassContext context{
+      .options = options, .request = {.mode = ProgramMode::kEvaluate, .local_batch = 3}, .registry = registry()};
+  run_passes(
+      graph,
+      {{.name = "given", .run = [](Graph&, PassContext&) {}, .ensures = {"static", "lowered"}}, data_parallel_pass()},
+      context);
   for (const auto& node : graph.nodes()) EXPECT_FALSE(registry().op(node->op()).communicates);
 }
 
@@ -141,7 +145,8 @@ TEST(DataParallel, A13_EvaluationHasNoCollective) {
 Graph chain(int64_t rows) {
   Net net;
   Value* x = net.input("x", {rows, 1024});
-  for (int i = 0; i < 10; ++i) x = net.op("Mul", {x, net.parameter("w" + std::to_string(i), {1024}, 0.9, 1.1)}, "y" + std::to_string(i));
+  for (int i = 0; i < 10; ++i)
+    x = net.op("Mul", {x, net.parameter("w" + std::to_string(i), {1024}, 0.9, 1.1)}, "y" + std::to_string(i));
   net.loss_sum(x);
   return std::move(net.graph);
 }
@@ -221,7 +226,9 @@ TEST(DataParallel, TheOrderOfCollectivesDoesNotDependOnTheBatch) {
     const auto expected = collectives_of(make_program(mixed(5), options, {.local_batch = 5, .global_batch = 15}).graph);
     EXPECT_GE(expected.size(), 6u);
     for (int64_t rows : {0, 1, 2}) {
-      EXPECT_EQ(collectives_of(make_program(mixed(rows), options, {.local_batch = rows, .global_batch = 15}).graph), expected) << rows;
+      EXPECT_EQ(collectives_of(make_program(mixed(rows), options, {.local_batch = rows, .global_batch = 15}).graph),
+                expected)
+          << rows;
     }
   }
 }
@@ -252,7 +259,8 @@ void expect_same_training(ProgramOptions options, const std::vector<int64_t>& sh
 }
 
 TEST(DataParallel, A6_SeveralReplicasTrainAsOne) {
-  for (OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov, OptimizerKind::kAdamW}) {
+  for (OptimizerKind kind :
+       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov, OptimizerKind::kAdamW}) {
     ProgramOptions options;
     options.optimizer = kind;
     options.weight_decay = 0.01;
@@ -280,7 +288,8 @@ TEST(DataParallel, FusingChangesNothingBeyondRounding) {
     const NamedTensors batch = random_batch("fuse", 8);
     EXPECT_TRUE(all_close(a.step(batch, 0.1).at("loss"), b.step(batch, 0.1).at("loss"), 1e-12));
   }
-  for (const auto& [name, tensor] : a.replicas.store()) EXPECT_TRUE(all_close(b.replicas.stored(name), tensor, 1e-12)) << name;
+  for (const auto& [name, tensor] : a.replicas.store())
+    EXPECT_TRUE(all_close(b.replicas.stored(name), tensor, 1e-12)) << name;
 }
 
 // --bn local against shards by themselves: each share's gradients come from its own statistics.
@@ -300,9 +309,11 @@ TEST(DataParallel, LocalBatchNormIsTheSumOfIndependentShards) {
     for (const auto& [name, tensor] : alone.step(shard, 0)) {  // means over the shard, to be weighted by its share
       std::vector<double>& sum = sums[name];
       sum.resize(static_cast<std::size_t>(tensor.count()));
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += tensor.to_double()[i] * static_cast<double>(end - begin) / 8;
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += tensor.to_double()[i] * static_cast<double>(end - begin) / 8;
     }
-    EXPECT_TRUE(all_close(together.replicas.stored("b2.running_var", r), alone.replicas.stored("b2.running_var"), 1e-12));
+    EXPECT_TRUE(
+        all_close(together.replicas.stored("b2.running_var", r), alone.replicas.stored("b2.running_var"), 1e-12));
   }
   for (const auto& [name, sum] : sums) {
     EXPECT_TRUE(all_close(out.at(name), tensor_of(DType::kFloat64, out.at(name).shape(), sum), 1e-10)) << name;
@@ -342,10 +353,12 @@ TEST(CheckReductions, RejectsADoubleReduction) {
   Planted planted;
   Value& sum = *planted.reduction->output(0);
   const std::vector<Use> uses = sum.uses();
-  Node& again = planted.graph.add_node({kOnwardDomain, "AllReduce"}, {&sum}, {"again"}, {{"collective", int64_t{9}}}, uses.front().node);
+  Node& again = planted.graph.add_node({kOnwardDomain, "AllReduce"}, {&sum}, {"again"}, {{"collective", int64_t{9}}},
+                                       uses.front().node);
   again.output(0)->type = sum.type;
   for (const Use& use : uses) planted.graph.set_input(*use.node, static_cast<std::size_t>(use.index), again.output(0));
-  expect_error(ErrorKind::kModel, "AllReduce -> again adds 'w.grad' over the replicas, which is replicated", [&] { planted.check(); });
+  expect_error(ErrorKind::kModel, "AllReduce -> again adds 'w.grad' over the replicas, which is replicated",
+               [&] { planted.check(); });
 }
 
 TEST(CheckReductions, RejectsAPartialOutput) {

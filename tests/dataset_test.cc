@@ -30,9 +30,12 @@ void expect_records(const Dataset& data, int64_t first, int64_t count, int64_t c
   }
 }
 
-Dataset open_test(const fs::path& path, DatasetKind kind = DatasetKind::kAuto) { return open_dataset(path.string(), kind, Split::kTest); }
+Dataset open_test(const fs::path& path, DatasetKind kind = DatasetKind::kAuto) {
+  return open_dataset(path.string(), kind, Split::kTest);
+}
 
-void expect_data_error(const std::string& part, const fs::path& path, DatasetKind kind = DatasetKind::kAuto, Split split = Split::kTest) {
+void expect_data_error(const std::string& part, const fs::path& path, DatasetKind kind = DatasetKind::kAuto,
+                       Split split = Split::kTest) {
   expect_error(ErrorKind::kData, part, [&] { open_dataset(path.string(), kind, split); });
 }
 
@@ -44,7 +47,8 @@ TEST(Cifar, BinaryFolderOfTenClasses) {
     const Dataset train = open_dataset(path.string(), DatasetKind::kAuto, Split::kTrain);
     EXPECT_EQ(train.name, "cifar10");
     EXPECT_EQ(train.shape, (ImageShape{3, 32, 32}));
-    EXPECT_EQ(train.classes, (std::vector<std::string>{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}));
+    EXPECT_EQ(train.classes, (std::vector<std::string>{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog",
+                                                       "horse", "ship", "truck"}));
     expect_records(train, 0, 50000, 10);
   }
   expect_records(open_test(folder.path(), DatasetKind::kCifar10), 3, 10000, 10);
@@ -99,11 +103,13 @@ TEST(Cifar, ColumnMajorArraysAreTransposed) {
 
 TEST(Cifar, PublishedArchives) {
   const TemporaryFolder folder;
-  const fs::path binary = folder.write("a/cifar-10-binary.tar.gz", gzip(tar({{"cifar-10-batches-bin/readme.html", "hello"},
-                                                                              {"cifar-10-batches-bin/._test_batch.bin", "resource fork"},
-                                                                              {"cifar-10-batches-bin/test_batch.bin", cifar10_binary(4)}})));
-  const fs::path python = folder.write("b/cifar-100-python.tar.gz", gzip(tar({{"cifar-100-python/meta", cifar100_meta()},
-                                                                               {"cifar-100-python/test", cifar100_pickle(2, 30)}})));
+  const fs::path binary =
+      folder.write("a/cifar-10-binary.tar.gz", gzip(tar({{"cifar-10-batches-bin/readme.html", "hello"},
+                                                         {"cifar-10-batches-bin/._test_batch.bin", "resource fork"},
+                                                         {"cifar-10-batches-bin/test_batch.bin", cifar10_binary(4)}})));
+  const fs::path python = folder.write(
+      "b/cifar-100-python.tar.gz",
+      gzip(tar({{"cifar-100-python/meta", cifar100_meta()}, {"cifar-100-python/test", cifar100_pickle(2, 30)}})));
   for (const fs::path& path : {binary, folder.path() / "a"}) expect_records(open_test(path), 4, 10000, 10);
   for (const fs::path& path : {python, folder.path() / "b"}) {
     const Dataset data = open_test(path);
@@ -143,7 +149,9 @@ TEST(Cifar, C1_TruncatedEmptyOrOverlongFile) {
   ASSERT_EQ(fs::file_size(file), 30730000u);
   for (const std::size_t size : {30730001, 30729999, 30730000 - 3073, 3073, 0}) {
     fs::resize_file(file, size);
-    expect_data_error(fmt::format("expected 30730000 bytes (10000 records of 3073) in {}, found {}", file.string(), size), folder.path());
+    expect_data_error(
+        fmt::format("expected 30730000 bytes (10000 records of 3073) in {}, found {}", file.string(), size),
+        folder.path());
   }
   folder.write("c/cifar-10-binary.tar.gz", gzip(tar({{"x/test_batch.bin", cifar10_binary(0, 1).substr(0, 999)}})));
   expect_data_error("cifar-10-binary.tar.gz: test_batch.bin, found 999", folder.path() / "c");
@@ -167,7 +175,9 @@ TEST(Cifar, C2_LabelOutOfRange) {
   std::string bytes = cifar10_binary(0);
   bytes[7 * 3073] = 10;
   folder.write("test_batch.bin", bytes);
-  expect_data_error(fmt::format("expected a label in 0..9 in record 7 of {}, found 10", (folder.path() / "test_batch.bin").string()), folder.path());
+  expect_data_error(
+      fmt::format("expected a label in 0..9 in record 7 of {}, found 10", (folder.path() / "test_batch.bin").string()),
+      folder.path());
 
   std::string hundred = cifar100_binary(0, 10000);
   hundred[9 * 3074 + 1] = 100;
@@ -186,7 +196,8 @@ TEST(Cifar, C2_LabelOutOfRange) {
     pickle.array({3, 3072}, std::string(3 * 3072, 'x'));
     pickle.end_dict();
     folder.write("c/test_batch", pickle.bytes());
-    expect_data_error(fmt::format("record 2 of {}, found {}", (folder.path() / "c/test_batch").string(), label), folder.path() / "c");
+    expect_data_error(fmt::format("record 2 of {}, found {}", (folder.path() / "c/test_batch").string(), label),
+                      folder.path() / "c");
   }
 }
 
@@ -210,15 +221,16 @@ TEST(Cifar, PickledArraysMustMatchTheirLabels) {
 
 TEST(OpenDataset, NothingThereListsWhatWasLookedFor) {
   const TemporaryFolder folder;
-  for (const char* part : {"expected a data set in", "cifar-10-batches-bin/test_batch.bin", "cifar-100-python.tar.gz", "t10k-images-idx3-ubyte[.gz]",
-                           "--dataset synthetic"}) {
+  for (const char* part : {"expected a data set in", "cifar-10-batches-bin/test_batch.bin", "cifar-100-python.tar.gz",
+                           "t10k-images-idx3-ubyte[.gz]", "--dataset synthetic"}) {
     expect_data_error(part, folder.path());
   }
   expect_data_error("expected a data set at /no/such/folder, found no such file or folder", "/no/such/folder");
   expect_data_error("found no such file or folder", folder.path() / "x", DatasetKind::kCifar10);
   folder.write("test_batch.bin", cifar10_binary(0));
   expect_data_error("found none of: train.bin", folder.path(), DatasetKind::kCifar100, Split::kTrain);
-  expect_data_error("expected a folder with the MNIST family's files", folder.path() / "test_batch.bin", DatasetKind::kMnist);
+  expect_data_error("expected a folder with the MNIST family's files", folder.path() / "test_batch.bin",
+                    DatasetKind::kMnist);
   expect_data_error("or a folder) at", folder.path() / "test_batch.bin");
 }
 
@@ -240,9 +252,15 @@ TEST(OpenDataset, NamesOfKinds) {
 TEST(CheckLabels, F8_NamesSampleValueAndClasses) {
   const std::vector<int64_t> samples{40, 41, 42};
   check_labels(std::vector<int64_t>{0, 9, 5}, 10, samples);
-  expect_error(ErrorKind::kData, "for sample 42, found 10 with 10 classes", [&] { check_labels(std::vector<int64_t>{0, 9, 10}, 10, samples); });
-  expect_error(ErrorKind::kData, "for sample 41, found -1 with 10 classes", [&] { check_labels(std::vector<int64_t>{0, -1, 10}, 10, samples); });
-  expect_error(ErrorKind::kData, "for sample 101, found 10", [] { check_labels(std::vector<int64_t>{0, 10}, 10, int64_t{100}); });
+  expect_error(ErrorKind::kData, "for sample 42, found 10 with 10 classes", [&] {
+    check_labels(std::vector<int64_t>{0, 9, 10}, 10, samples);
+  });
+  expect_error(ErrorKind::kData, "for sample 41, found -1 with 10 classes", [&] {
+    check_labels(std::vector<int64_t>{0, -1, 10}, 10, samples);
+  });
+  expect_error(ErrorKind::kData, "for sample 101, found 10", [] {
+    check_labels(std::vector<int64_t>{0, 10}, 10, int64_t{100});
+  });
   const int64_t ignored = -1;
   check_labels(std::vector<int64_t>{0, -1, 5}, 10, samples, &ignored);
 }
@@ -288,9 +306,11 @@ TEST(Synthetic, ClassesCanBeToldApart) {
 TEST(Synthetic, RefusesNonsense) {
   SyntheticOptions options;
   options.classes = 0;
-  expect_error(ErrorKind::kUsage, "0 classes", [&] { open_dataset("synthetic", DatasetKind::kAuto, Split::kTrain, options); });
+  expect_error(ErrorKind::kUsage, "0 classes",
+               [&] { open_dataset("synthetic", DatasetKind::kAuto, Split::kTrain, options); });
   for (const char* path : {"synthetic:", "synthetic:5", "synthetic:5,", "synthetic:0,5", "synthetic:5,x"}) {
-    expect_error(ErrorKind::kUsage, "synthetic:TRAIN,TEST", [&] { open_dataset(path, DatasetKind::kAuto, Split::kTrain); });
+    expect_error(ErrorKind::kUsage, "synthetic:TRAIN,TEST",
+                 [&] { open_dataset(path, DatasetKind::kAuto, Split::kTrain); });
   }
 }
 

@@ -34,7 +34,8 @@ TEST(Documentation, EveryLinkedPageExists) {
     for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
       const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
       if (target.rfind("http", 0) == 0) continue;
-      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(testing_support::source_dir()) / target)) << page << ": " << target;
+      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(testing_support::source_dir()) / target))
+          << page << ": " << target;
     }
   }
 }

@@ -8,14 +8,18 @@ namespace {
 
 const OpId kTrain{kOnwardDomain, "DropoutTrain"};
 
-Attributes site(double ratio, int64_t seed = 1, int64_t number = 0) { return {{"ratio", ratio}, {"seed", seed}, {"site", number}}; }
+Attributes site(double ratio, int64_t seed = 1, int64_t number = 0) {
+  return {{"ratio", ratio}, {"seed", seed}, {"site", number}};
+}
 
 // (y, mask) of rows [offset, offset + rows).
 std::vector<MaybeTensor> drop(const HostTensor& x, const Attributes& attributes, int64_t step = 0, int64_t offset = 0) {
   return run_op(kTrain, {x, HostTensor::scalar(step), HostTensor::scalar(offset)}, attributes, 2);
 }
 
-HostTensor ones(const Shape& shape) { return tensor_of(DType::kFloat64, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape)), 1)); }
+HostTensor ones(const Shape& shape) {
+  return tensor_of(DType::kFloat64, shape, std::vector<double>(static_cast<std::size_t>(element_count(shape)), 1));
+}
 
 TEST(Dropout, B13_KeepsHalfAndDoublesIt) {
   const HostTensor x = random_tensor(DType::kFloat64, {100, 100}, 1, 2, 3);
@@ -32,7 +36,8 @@ TEST(Dropout, B13_KeepsHalfAndDoublesIt) {
 
 TEST(Dropout, B13_GradientIsTheMask) {
   const HostTensor x = random_tensor(DType::kFloat64, {4, 5}, 1, 2, 3);
-  OpCase made = make_case(registry().op(kTrain), {.attributes = site(0.5)}, {x, HostTensor::scalar(int64_t{3}), HostTensor::scalar(int64_t{0})});
+  OpCase made = make_case(registry().op(kTrain), {.attributes = site(0.5)},
+                          {x, HostTensor::scalar(int64_t{3}), HostTensor::scalar(int64_t{0})});
   const auto gradients = gradients_by_rule(made, {ones({4, 5})}, {true, false, false});
   EXPECT_TRUE(same_bits(*gradients[0], *drop(x, site(0.5), 3)[1]));
 }
@@ -46,11 +51,14 @@ TEST(Dropout, B13_MasksAreEqualOnOneAndTwoReplicas) {
   EXPECT_EQ(parts, whole);
   const HostTensor single = ones({8, 7}).cast(DType::kFloat32);
   const std::vector<double> narrow = drop(single, site(0.3), 5, 16)[1]->to_double();
-  for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_EQ(narrow[i] == 0, whole[i] == 0) << "fp32 drops the same elements";
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    ASSERT_EQ(narrow[i] == 0, whole[i] == 0) << "fp32 drops the same elements";
 }
 
 TEST(Dropout, MasksDifferBySeedSiteAndStep) {
-  const auto mask = [](const Attributes& attributes, int64_t step) { return drop(ones({8, 16}), attributes, step)[1]->to_double(); };
+  const auto mask = [](const Attributes& attributes, int64_t step) {
+    return drop(ones({8, 16}), attributes, step)[1]->to_double();
+  };
   const auto base = mask(site(0.5, 1, 0), 0);
   EXPECT_EQ(mask(site(0.5, 1, 0), 0), base);
   EXPECT_NE(mask(site(0.5, 2, 0), 0), base);
@@ -68,7 +76,8 @@ TEST(Dropout, NaNIsDroppedLikeAnyOtherNumber) {
 
 TEST(Dropout, InferenceIsTheIdentityWithAMaskOfOnes) {
   const HostTensor x = random_tensor(DType::kFloat32, {3, 4}, -1, 1, 2);
-  const NormalCase made = normal_case("Dropout", 13, {x.type(), HostTensor::scalar(0.5f), HostTensor(DType::kBool, {})}, {}, 2);
+  const NormalCase made =
+      normal_case("Dropout", 13, {x.type(), HostTensor::scalar(0.5f), HostTensor(DType::kBool, {})}, {}, 2);
   EXPECT_EQ(made.node->inputs().size(), 1u);
   EXPECT_EQ(made.node->outputs().size(), 1u) << "nobody reads the mask";
   EXPECT_TRUE(same_bits(made.run({x}), x));

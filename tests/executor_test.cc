@@ -58,7 +58,8 @@ TEST(Executor, TakesInputsInEitherLayoutAndGivesRowMajor) {
   for (int i = 0; i < 3; ++i) {
     for (const Feed& feed : {Feed{rows, Layout::kRowMajor}, Feed{last, Layout::kChannelsLast}}) {
       const StepOutputs outputs = single.run(kKey, {.tensors = {{"x", feed}}});
-      EXPECT_THAT(outputs.at("y").values<float>(), testing::ElementsAreArray(counting({2, 3, 2, 2}, 1).values<float>()));
+      EXPECT_THAT(outputs.at("y").values<float>(),
+                  testing::ElementsAreArray(counting({2, 3, 2, 2}, 1).values<float>()));
     }
   }
   EXPECT_EQ(rows.values<float>()[0], 0);
@@ -93,7 +94,8 @@ TEST(Executor, RefusesMissingAndWrongInputs) {
   };
   EXPECT_THAT(message(kKey, {}), testing::HasSubstr("expected a value for the input 'x' (float32[2,3]), found none"));
   EXPECT_THAT(message(kKey, {.tensors = {{"x", {counting({2, 4})}}}}), testing::HasSubstr("found float32[2,4]"));
-  EXPECT_THAT(message(kKey, {.tensors = {{"x", {HostTensor(DType::kInt64, {2, 3})}}}}), testing::HasSubstr("found int64"));
+  EXPECT_THAT(message(kKey, {.tensors = {{"x", {HostTensor(DType::kInt64, {2, 3})}}}}),
+              testing::HasSubstr("found int64"));
   EXPECT_THAT(message({ProgramMode::kEvaluate, 5}, {}), testing::HasSubstr("evaluate with 5 rows was not prepared"));
   EXPECT_EQ(message(kKey, {.tensors = {{"x", {counting({2, 3})}}}}), "");
 }

@@ -83,7 +83,8 @@ TEST(Fuse, JoinsASumOfGradientsWithoutRelu) {
 }
 
 TEST(Fuse, ChangesNothingBeyondRounding) {
-  for (Trainer::Forward forward : {Trainer::Forward(small_resnet), Trainer::Forward(small_resnet_fp32), Trainer::Forward(linear_residual)}) {
+  for (Trainer::Forward forward :
+       {Trainer::Forward(small_resnet), Trainer::Forward(small_resnet_fp32), Trainer::Forward(linear_residual)}) {
     ProgramOptions fused;
     fused.optimizer = OptimizerKind::kSgd;
     fused.keep_gradients = true;

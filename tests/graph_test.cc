@@ -52,7 +52,10 @@ TEST(Graph, KeepsGradientsInTheirOrderThroughReplacementAndCopies) {
 TEST(Graph, CloneIsIndependent) {
   Graph graph = relu_of_sum();
   Graph copy = graph.clone();
-  copy.erase(*[&] { copy.remove_output(*copy.find_value("y")); return copy.find_value("y")->producer(); }());
+  copy.erase(*[&] {
+    copy.remove_output(*copy.find_value("y"));
+    return copy.find_value("y")->producer();
+  }());
   EXPECT_EQ(graph.nodes().size(), 2u);
   EXPECT_EQ(copy.nodes().size(), 1u);
 }

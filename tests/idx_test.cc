@@ -37,7 +37,8 @@ TEST(Idx, PlainAndCompressedFiles) {
   EXPECT_EQ(test.labels, (std::vector<int64_t>{7, 0, 9}));
   EXPECT_EQ(std::string(test.image(2).begin(), test.image(2).end()), test_image(2, 20));
   EXPECT_EQ(test.class_count(), 10);
-  EXPECT_EQ(open_dataset((folder.path() / "b").string(), DatasetKind::kMnist, Split::kTrain).labels, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(open_dataset((folder.path() / "b").string(), DatasetKind::kMnist, Split::kTrain).labels,
+            (std::vector<int64_t>{1, 2}));
 }
 
 TEST(Idx, FashionMnistIsToldByItsLabelsOrItsFolder) {

@@ -14,11 +14,13 @@ HostTensor labels(const std::vector<int64_t>& values) {
 
 Attributes reduction(const char* name) { return {{"reduction", std::string(name)}}; }
 
-template <typename T> std::vector<double> losses(const Shape& shape, const std::vector<T>& scores, const std::vector<int64_t>& label) {
+template <typename T>
+std::vector<double> losses(const Shape& shape, const std::vector<T>& scores, const std::vector<int64_t>& label) {
   return run_op(kLoss, {HostTensor::from<T>(shape, scores), labels(label)}, reduction("none"))[0]->to_double();
 }
 
-template <typename T> void expect_exact_on_large_logits() {
+template <typename T>
+void expect_exact_on_large_logits() {
   const std::vector<T> line{1000, 0, -1000};
   for (int64_t label = 0; label < 3; ++label) {
     EXPECT_NEAR(losses<T>({1, 3}, line, {label})[0], 1000.0 * static_cast<double>(label), 1e-9);
@@ -48,7 +50,8 @@ TEST(SoftmaxCrossEntropyLoss, MeanDividesByTheWeightsThatCount) {
   const auto terms = run_op(kLoss, {scores, labels({0, 1, 2, 1}), weights}, none)[0]->to_double();
   EXPECT_EQ(terms[1], 0);
   EXPECT_EQ(terms[3], 0);
-  EXPECT_NEAR(run_op(kLoss, {scores, labels({0, 1, 2, 1}), weights}, mean)[0]->to_double()[0], (terms[0] + terms[2]) / 2.5, 1e-14);
+  EXPECT_NEAR(run_op(kLoss, {scores, labels({0, 1, 2, 1}), weights}, mean)[0]->to_double()[0],
+              (terms[0] + terms[2]) / 2.5, 1e-14);
 }
 
 TEST(SoftmaxCrossEntropyLoss, AllIgnoredIsZeroForwardAndBackward) {
@@ -63,9 +66,13 @@ TEST(SoftmaxCrossEntropyLoss, AllIgnoredIsZeroForwardAndBackward) {
 
 TEST(SoftmaxCrossEntropyLoss, RefusesALabelThatIsNoClass) {
   const HostTensor scores(DType::kFloat32, {3, 10});
-  expect_error(ErrorKind::kData, "a label from 0 to 9, found 10 in row 1", [&] { run_op(kLoss, {scores, labels({0, 10, 0})}); });
+  expect_error(ErrorKind::kData, "a label from 0 to 9, found 10 in row 1", [&] {
+    run_op(kLoss, {scores, labels({0, 10, 0})});
+  });
   expect_error(ErrorKind::kData, "found -1 in row 2", [&] { run_op(kLoss, {scores, labels({0, 1, -1})}); });
-  expect_error(ErrorKind::kModel, "labels of shape 3, found int64[2]", [&] { run_op(kLoss, {scores, labels({0, 1})}); });
+  expect_error(ErrorKind::kModel, "labels of shape 3, found int64[2]", [&] {
+    run_op(kLoss, {scores, labels({0, 1})});
+  });
 }
 
 TEST(SoftmaxCrossEntropyLoss, IsLogSoftmaxAndNegativeLogLikelihood) {
@@ -74,7 +81,8 @@ TEST(SoftmaxCrossEntropyLoss, IsLogSoftmaxAndNegativeLogLikelihood) {
   const auto both = run_op(kLoss, {scores, map}, reduction("mean"), 2);
   const auto log_prob = run_op({"", "LogSoftmax"}, {scores}, {{"axis", int64_t{1}}})[0];
   EXPECT_TRUE(all_close(*both[1], *log_prob, 1e-15));
-  EXPECT_TRUE(all_close(*both[0], *run_op({"", "NegativeLogLikelihoodLoss"}, {log_prob, map}, reduction("mean"))[0], 1e-15));
+  EXPECT_TRUE(
+      all_close(*both[0], *run_op({"", "NegativeLogLikelihoodLoss"}, {log_prob, map}, reduction("mean"))[0], 1e-15));
 }
 
 // Scores for which class (row mod 10) wins, in shares of a batch of 60.
@@ -105,7 +113,9 @@ TEST(CorrectCounts, A15_APerfectModelIsAllRightOnAnyNumberOfReplicas) {
 TEST(CorrectCounts, TiesNaNAndIgnoredLabels) {
   const OpId op{kOnwardDomain, "CorrectCounts"};
   const auto count = [&](const std::vector<double>& scores, int64_t label, const Attributes& attributes = {}) {
-    const auto counts = run_op(op, {HostTensor::from<double>({1, static_cast<int64_t>(scores.size())}, scores), labels({label})}, attributes, 2);
+    const auto counts =
+        run_op(op, {HostTensor::from<double>({1, static_cast<int64_t>(scores.size())}, scores), labels({label})},
+               attributes, 2);
     return std::make_pair(counts[0]->to_int64()[0], counts[1]->to_int64()[0]);
   };
   using Pair = std::pair<int64_t, int64_t>;

@@ -19,7 +19,8 @@ Dataset small(int64_t samples = 203, ImageShape shape = {3, 8, 6}) {
 }
 
 Transform training(const Dataset& data, const char* augmentation = "hflip,vflip,crop:2") {
-  return {fit_images(data.shape, {-1, -1, -1}, FitMode::kNone), parse_normalisation("cifar10", ""), parse_augmentation(augmentation), 11};
+  return {fit_images(data.shape, {-1, -1, -1}, FitMode::kNone), parse_normalisation("cifar10", ""),
+          parse_augmentation(augmentation), 11};
 }
 
 struct Delivered {
@@ -74,7 +75,8 @@ TEST(Loader, C5_SameBatchesForAnyNumberOfWorkersAndReplicas) {
       EXPECT_EQ(all.samples, expected.samples);
       EXPECT_EQ(all.images, expected.images);
       ASSERT_EQ(all.images.size(), 203u);
-      for (std::size_t i = 0; i < all.samples.size(); ++i) ASSERT_EQ(all.labels[i], data.labels[static_cast<std::size_t>(all.samples[i])]);
+      for (std::size_t i = 0; i < all.samples.size(); ++i)
+        ASSERT_EQ(all.labels[i], data.labels[static_cast<std::size_t>(all.samples[i])]);
     }
   }
   Loader loader(data, training(data), sampling, {});
@@ -112,7 +114,8 @@ TEST(Loader, C7_EvaluationIsPlainAndInOrder) {
   const NormaliseTable table(parse_normalisation("cifar10", ""), 3);
   for (int64_t i = 0; i < 50; ++i) {
     for (int64_t k = 0; k < data.shape.count(); ++k) {
-      ASSERT_EQ(first.images.at(i)[static_cast<std::size_t>(k)], table.value(k / 48, data.image(i)[static_cast<std::size_t>(k)]));
+      ASSERT_EQ(first.images.at(i)[static_cast<std::size_t>(k)],
+                table.value(k / 48, data.image(i)[static_cast<std::size_t>(k)]));
     }
   }
 }
@@ -141,7 +144,8 @@ TEST(Loader, ChannelsLastAndDoubleHoldTheSameValues) {
   LoaderOptions last, wide;
   last.layout = Layout::kChannelsLast;
   wide.dtype = DType::kFloat64;
-  Loader a(data, training(data), sampling, {}), b(data, training(data), sampling, last), c(data, training(data), sampling, wide);
+  Loader a(data, training(data), sampling, {}), b(data, training(data), sampling, last),
+      c(data, training(data), sampling, wide);
   for (Loader* loader : {&a, &b, &c}) loader->begin({0, 0});
   const Batch rows = *a.next(), channels = *b.next(), doubles = *c.next();
   const auto x = rows.replicas[0].images.values<float>(), y = channels.replicas[0].images.values<float>();
@@ -185,7 +189,8 @@ TEST(Loader, BuffersAreReusedAndMayOutliveTheLoader) {
   LoaderOptions options;
   options.allocate = [&](std::size_t bytes) {
     ++allocated;
-    return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), [](std::byte* p) { std::free(p); });
+    return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
+                              [](std::byte* p) { std::free(p); });
   };
   std::optional<Batch> last;
   {
@@ -195,7 +200,8 @@ TEST(Loader, BuffersAreReusedAndMayOutliveTheLoader) {
       while (std::optional<Batch> batch = loader.next()) last = std::move(batch);
     }
   }
-  EXPECT_LE(allocated, 2 * 7);  // images and labels of the four ahead, the one delivered, the one before it, one in between
+  EXPECT_LE(allocated,
+            2 * 7);  // images and labels of the four ahead, the one delivered, the one before it, one in between
   EXPECT_EQ(last->count(), 10);
   last.reset();
 }
@@ -208,7 +214,8 @@ TEST(Loader, ErrorsOfWorkersReachTheCaller) {
     options.workers = workers;
     options.allocate = [&](std::size_t bytes) {
       if (--left < 0) throw Error(ErrorKind::kDevice, "no pinned memory left");
-      return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), [](std::byte* p) { std::free(p); });
+      return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
+                                [](std::byte* p) { std::free(p); });
     };
     Loader loader(data, training(data), {100, 10}, options);
     loader.begin({0, 0});
@@ -248,7 +255,8 @@ TEST(Loader, StopWakesAWaitingCaller) {
   options.allocate = [&](std::size_t bytes) {
     entered = true;
     while (!release) std::this_thread::yield();
-    return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)), [](std::byte* p) { std::free(p); });
+    return BufferPool::Buffer(static_cast<std::byte*>(std::aligned_alloc(64, bytes)),
+                              [](std::byte* p) { std::free(p); });
   };
   Loader loader(data, training(data), {50, 50}, options);
   loader.begin({0, 0});
@@ -268,17 +276,31 @@ TEST(Loader, RefusesWhatDoesNotFit) {
     change(options);
     Loader loader(data, training(data), sampling, options);
   };
-  expect_error(ErrorKind::kUsage, "data set's 20 samples, found one of 21", [&] { make({21, 4}, [](LoaderOptions&) {}); });
-  expect_error(ErrorKind::kUsage, "--workers 0 or more", [&] { make({20, 4}, [](LoaderOptions& o) { o.workers = -1; }); });
-  expect_error(ErrorKind::kUsage, "at least one replica", [&] { make({20, 4}, [](LoaderOptions& o) { o.replicas = 0; }); });
-  expect_error(ErrorKind::kUsage, "at least one batch", [&] { make({20, 4}, [](LoaderOptions& o) { o.prefetch = 0; }); });
-  expect_error(ErrorKind::kUsage, "float32 or float64, found bfloat16", [&] { make({20, 4}, [](LoaderOptions& o) { o.dtype = DType::kBFloat16; }); });
+  expect_error(ErrorKind::kUsage, "data set's 20 samples, found one of 21", [&] {
+    make({21, 4}, [](LoaderOptions&) {});
+  });
+  expect_error(ErrorKind::kUsage, "--workers 0 or more", [&] {
+    make({20, 4}, [](LoaderOptions& o) { o.workers = -1; });
+  });
+  expect_error(ErrorKind::kUsage, "at least one replica", [&] {
+    make({20, 4}, [](LoaderOptions& o) { o.replicas = 0; });
+  });
+  expect_error(ErrorKind::kUsage, "at least one batch", [&] {
+    make({20, 4}, [](LoaderOptions& o) { o.prefetch = 0; });
+  });
+  expect_error(ErrorKind::kUsage, "float32 or float64, found bfloat16", [&] {
+    make({20, 4}, [](LoaderOptions& o) { o.dtype = DType::kBFloat16; });
+  });
   const Dataset gray = small(20, {1, 8, 6});
-  expect_error(ErrorKind::kUsage, "expected a transform for images of 1x8x6, found one for 3x8x6", [&] { Loader(gray, training(data), {20, 4}, {}); });
+  expect_error(ErrorKind::kUsage, "expected a transform for images of 1x8x6, found one for 3x8x6", [&] {
+    Loader(gray, training(data), {20, 4}, {});
+  });
   LoaderOptions last;
   last.layout = Layout::kChannelsLast;
   const Transform flat(fit_images(gray.shape, {48}, FitMode::kNone), parse_normalisation("none", ""));
-  expect_error(ErrorKind::kUsage, "C, H, W for channels-last images, found 48", [&] { Loader(gray, flat, {20, 4}, last); });
+  expect_error(ErrorKind::kUsage, "C, H, W for channels-last images, found 48", [&] {
+    Loader(gray, flat, {20, 4}, last);
+  });
   Loader loader(gray, flat, {20, 4}, {});
   expect_error(ErrorKind::kUsage, "expected begin() before next()", [&] { loader.next(); });
   expect_error(ErrorKind::kUsage, "found epoch 0, step 6", [&] { loader.begin({0, 6}); });

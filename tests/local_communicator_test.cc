@@ -89,8 +89,7 @@ TEST(LocalCommunicator, ManyCollectivesInARow) {
 
 TEST(LocalCommunicator, MismatchIsAnErrorOnAll) {
   std::vector<float> data(16);
-  for (const std::function<void(Communicator&)>& odd :
-       std::vector<std::function<void(Communicator&)>>{
+  for (const std::function<void(Communicator&)>& odd : std::vector<std::function<void(Communicator&)>>{
            [&](Communicator& c) { c.all_reduce_sum(data.data(), 3, DType::kFloat32); },
            [&](Communicator& c) { c.all_reduce_sum(data.data(), 4, DType::kFloat64); },
            [&](Communicator& c) { c.barrier(); }}) {

@@ -26,22 +26,25 @@ const std::set<OpId> kAlwaysLowered{
 
 // Standard ops with floating outputs that have no gradient rule, and why.
 const std::map<std::string, std::string> kWithoutGradient{
-    {"Expand", "becomes onward::BroadcastTo"},
-    {"Constant", "has no inputs"},
-    {"ConstantOfShape", "its input is a shape"},
-    {"Range", "computes positions"},
-    {"Ceil", "its derivative is zero"},
-    {"Floor", "its derivative is zero"},
-    {"Round", "its derivative is zero"},
-    {"Sign", "its derivative is zero"},
+    {"Expand", "becomes onward::BroadcastTo"},   {"Constant", "has no inputs"},
+    {"ConstantOfShape", "its input is a shape"}, {"Range", "computes positions"},
+    {"Ceil", "its derivative is zero"},          {"Floor", "its derivative is zero"},
+    {"Round", "its derivative is zero"},         {"Sign", "its derivative is zero"},
 };
 
 // Ops whose operands never hold the rows of a batch, in any of their samples.
-const std::set<OpId> kWithoutRows{
-    {"", "Constant"}, {"", "ConstantOfShape"}, {"", "Range"},
-    {kOnwardDomain, "CountOnce"}, {kOnwardDomain, "Select"},  // scalars
-    {kOnwardDomain, "AllFinite"}, {kOnwardDomain, "AllReduce"}, {kOnwardDomain, "ClipByNorm"}, {kOnwardDomain, "GlobalNorm"},
-    {kOnwardDomain, "AdamStep"}, {kOnwardDomain, "MomentumStep"}, {kOnwardDomain, "SgdStep"}};  // parameters
+const std::set<OpId> kWithoutRows{{"", "Constant"},
+                                  {"", "ConstantOfShape"},
+                                  {"", "Range"},
+                                  {kOnwardDomain, "CountOnce"},
+                                  {kOnwardDomain, "Select"},  // scalars
+                                  {kOnwardDomain, "AllFinite"},
+                                  {kOnwardDomain, "AllReduce"},
+                                  {kOnwardDomain, "ClipByNorm"},
+                                  {kOnwardDomain, "GlobalNorm"},
+                                  {kOnwardDomain, "AdamStep"},
+                                  {kOnwardDomain, "MomentumStep"},
+                                  {kOnwardDomain, "SgdStep"}};  // parameters
 
 double tolerance(DType dtype) {
   switch (dtype) {
@@ -53,7 +56,8 @@ double tolerance(DType dtype) {
 
 bool is_lowered(const OpId& id) { return kAlwaysLowered.contains(id); }
 
-template <typename Condition> std::vector<OpId> ops_with(Condition&& condition) {
+template <typename Condition>
+std::vector<OpId> ops_with(Condition&& condition) {
   std::vector<OpId> ids;
   for (const auto& [id, def] : registry().ops()) {
     if (condition(def)) ids.push_back(id);
@@ -74,7 +78,8 @@ std::vector<OpId> ops_with_gradients() {
 std::string test_name(const testing::TestParamInfo<OpId>& info) {
   std::string name = info.param.domain.empty() ? "" : info.param.domain + "_";
   name += info.param.name;
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
   return name;
 }
 
@@ -85,7 +90,8 @@ class OpTest : public testing::TestWithParam<OpId> {
   bool lowered() const { return is_lowered(GetParam()); }
 
   // Calls check(sample); a failure or an exception names the op and the sample.
-  template <typename Check> void for_each_sample(Check&& check) {
+  template <typename Check>
+  void for_each_sample(Check&& check) {
     for (const SampleCase& sample : samples()) {
       SCOPED_TRACE(to_string(GetParam()) + ", sample " + sample.name);
       try {
@@ -158,8 +164,8 @@ TEST_P(OpRecord, IsComplete) {
   }
 }
 
-// The gradient rule, run on plain kernels, against central differences in fp64. Each wanted input alone gives the same as
-// all together.
+// The gradient rule, run on plain kernels, against central differences in fp64. Each wanted input alone gives the same
+// as all together.
 TEST_P(OpGradient, MatchesFiniteDifferences) {
   for_each_sample([&](const SampleCase& sample) {
     if (sample.gradients.empty()) return;
@@ -167,7 +173,8 @@ TEST_P(OpGradient, MatchesFiniteDifferences) {
     std::vector<MaybeTensor> dys(made.node->outputs().size());
     for (int k : sample.gradient_outputs) {
       const Value* y = made.node->output(static_cast<std::size_t>(k));
-      dys[static_cast<std::size_t>(k)] = random_tensor(DType::kFloat64, y->type.shape(), -1, 1, 1000 + static_cast<uint64_t>(k));
+      dys[static_cast<std::size_t>(k)] =
+          random_tensor(DType::kFloat64, y->type.shape(), -1, 1, 1000 + static_cast<uint64_t>(k));
     }
     std::vector<bool> wanted(made.inputs.size(), false);
     for (int i : sample.gradients) wanted[static_cast<std::size_t>(i)] = true;
@@ -194,9 +201,9 @@ TEST_P(OpGradient, MatchesFiniteDifferences) {
   });
 }
 
-// Every kernel of the op, in every layout it takes, on 1 and 2 threads, against the plain fp64 kernel; twice the same bits;
-// whatever outputs and workspace held before; and in place where the record allows it.
-// Returns whether the kernel takes the sample.
+// Every kernel of the op, in every layout it takes, on 1 and 2 threads, against the plain fp64 kernel; twice the same
+// bits; whatever outputs and workspace held before; and in place where the record allows it. Returns whether the kernel
+// takes the sample.
 bool check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& kernel, DType dtype) {
   const OpCase made = make_case(def, sample, dtype);
   KernelSpec spec = kernel_spec(*made.node);
@@ -205,7 +212,8 @@ bool check_kernel(const OpDef& def, const SampleCase& sample, const KernelDef& k
   spec.winograd = true;
   const bool fits = kernel.dtype == DType::kUndefined || kernel.dtype == kernel_dtype(spec);
   if (!fits || (kernel.accepts && !kernel.accepts(spec))) return false;
-  SCOPED_TRACE(dtype_name(dtype) + ", " + kernel.make(spec)->describe() + ", priority " + std::to_string(kernel.priority));
+  SCOPED_TRACE(dtype_name(dtype) + ", " + kernel.make(spec)->describe() + ", priority " +
+               std::to_string(kernel.priority));
 
   const OpCase exact = make_case(def, sample, widened(made.inputs));
   const std::vector<MaybeTensor> expected = run_node(*exact.node, exact.inputs, 0);
@@ -245,17 +253,20 @@ TEST_P(OpKernels, AgreeWithThePlainFp64One) {
   for (const KernelDef* kernel : registry().kernels(GetParam(), Backend::kCpu)) {
     bool reached = false;
     for_each_sample([&](const SampleCase& sample) {
-      // Both, whatever type the kernel is found under: the learning rate of an optimizer is float64 beside float32 parameters.
-      for (const DType dtype : {DType::kFloat64, DType::kFloat32}) reached |= check_kernel(def(), sample, *kernel, dtype);
+      // Both, whatever type the kernel is found under: the learning rate of an optimizer is float64 beside float32
+      // parameters.
+      for (const DType dtype : {DType::kFloat64, DType::kFloat32})
+        reached |= check_kernel(def(), sample, *kernel, dtype);
     });
-    EXPECT_TRUE(reached) << "no sample reaches the " << dtype_name(kernel->dtype) << " kernel of priority " << kernel->priority;
+    EXPECT_TRUE(reached) << "no sample reaches the " << dtype_name(kernel->dtype) << " kernel of priority "
+                         << kernel->priority;
   }
 }
 
 // ---- a batch of zero rows
 
-// The sample with dimension 0 of the given inputs set to zero, and of the shapes among the attributes that start with the
-// same number of rows.
+// The sample with dimension 0 of the given inputs set to zero, and of the shapes among the attributes that start with
+// the same number of rows.
 SampleCase without_rows(const SampleCase& sample, const std::vector<std::size_t>& split) {
   SampleCase empty = sample;
   const int64_t rows = sample.inputs[split.front()]->shape[0];

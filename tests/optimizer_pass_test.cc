@@ -1,6 +1,5 @@
-#include "passes/optimizer.h"
-
 #include "graph/scalars.h"
+#include "passes/optimizer.h"
 #include "tests/support/small_resnet.h"
 #include "tests/support/tensors.h"
 
@@ -52,7 +51,8 @@ TEST(OptimizerPass, GroupsTakeDecayOrNot) {
     const auto program = make_program(small_resnet(2), options, {.local_batch = 2});
     for (const Node* step : steps_of(program.graph)) {
       for (const Value* value : step->inputs()) {
-        if (value && value->role == Role::kParameter) result[value->name()] = step->attributes.get_double("weight_decay") > 0;
+        if (value && value->role == Role::kParameter)
+          result[value->name()] = step->attributes.get_double("weight_decay") > 0;
       }
     }
     return result;

@@ -25,12 +25,22 @@ class OptimizerSteps : public testing::TestWithParam<DType> {
 
   // One Adam step from zero moments: the parameter after it.
   double adam(double w, double g, double lr, double weight_decay = 0, bool decoupled = false) const {
-    const Attributes attributes{{"beta1", 0.9}, {"beta2", 0.999}, {"epsilon", 1e-8}, {"weight_decay", weight_decay},
-                                {"decoupled", int64_t{decoupled}}, {"count", int64_t{1}}};
-    return run_op(kAdamStep, {HostTensor::scalar(lr), HostTensor::scalar<int64_t>(1), std::nullopt, number(w), number(g),
-                              number(0), number(0)}, attributes, 3).front()->to_double()[0];
+    const Attributes attributes{{"beta1", 0.9},
+                                {"beta2", 0.999},
+                                {"epsilon", 1e-8},
+                                {"weight_decay", weight_decay},
+                                {"decoupled", int64_t{decoupled}},
+                                {"count", int64_t{1}}};
+    return run_op(kAdamStep,
+                  {HostTensor::scalar(lr), HostTensor::scalar<int64_t>(1), std::nullopt, number(w), number(g),
+                   number(0), number(0)},
+                  attributes, 3)
+        .front()
+        ->to_double()[0];
   }
-  void expect_relative(double found, double expected) const { EXPECT_NEAR(found, expected, std::fabs(expected) * tolerance()); }
+  void expect_relative(double found, double expected) const {
+    EXPECT_NEAR(found, expected, std::fabs(expected) * tolerance());
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(Types, OptimizerSteps, testing::Values(DType::kFloat32, DType::kFloat64),
@@ -56,8 +66,9 @@ TEST_P(OptimizerSteps, MomentumAndNesterovFollowPyTorch) {
       const double g = 0.5 + 0.01 * p;
       v = 0.9 * v + g;
       p -= 0.1 * (nesterov ? g + 0.9 * v : v);
-      const auto next = run_op(kMomentumStep, {HostTensor::scalar(0.1), std::nullopt, parameter, number(0.5), velocity},
-                               {{"momentum", 0.9}, {"nesterov", int64_t{nesterov}}, {"weight_decay", 0.01}, {"count", int64_t{1}}}, 2);
+      const auto next = run_op(
+          kMomentumStep, {HostTensor::scalar(0.1), std::nullopt, parameter, number(0.5), velocity},
+          {{"momentum", 0.9}, {"nesterov", int64_t{nesterov}}, {"weight_decay", 0.01}, {"count", int64_t{1}}}, 2);
       parameter = *next[0], velocity = *next[1];
       expect_relative(parameter.to_double()[0], p);
       expect_relative(velocity.to_double()[0], v);
@@ -68,14 +79,17 @@ TEST_P(OptimizerSteps, MomentumAndNesterovFollowPyTorch) {
 TEST_P(OptimizerSteps, AdamFollowsPyTorchOverSeveralSteps) {
   double p = 1, m = 0, v = 0;
   HostTensor parameter = number(1), mean = number(0), square = number(0);
-  const Attributes attributes{{"beta1", 0.8}, {"beta2", 0.99}, {"epsilon", 1e-6}, {"weight_decay", 0.02}, {"count", int64_t{1}}};
+  const Attributes attributes{
+      {"beta1", 0.8}, {"beta2", 0.99}, {"epsilon", 1e-6}, {"weight_decay", 0.02}, {"count", int64_t{1}}};
   for (int64_t t = 1; t <= 4; ++t) {
     const double raw = 0.3 / static_cast<double>(t), g = raw + 0.02 * p;
     m = 0.8 * m + 0.2 * g;
     v = 0.99 * v + 0.01 * g * g;
     p -= 0.05 / (1 - std::pow(0.8, t)) * m / (std::sqrt(v) / std::sqrt(1 - std::pow(0.99, t)) + 1e-6);
-    const auto next = run_op(kAdamStep, {HostTensor::scalar(0.05), HostTensor::scalar(t), std::nullopt, parameter, number(raw),
-                                         mean, square}, attributes, 3);
+    const auto next =
+        run_op(kAdamStep,
+               {HostTensor::scalar(0.05), HostTensor::scalar(t), std::nullopt, parameter, number(raw), mean, square},
+               attributes, 3);
     parameter = *next[0], mean = *next[1], square = *next[2];
     expect_relative(parameter.to_double()[0], p);
     expect_relative(square.to_double()[0], v);
@@ -90,8 +104,9 @@ TEST_P(OptimizerSteps, SgdTakesDecayIntoTheGradient) {
 
 TEST_P(OptimizerSteps, ASkippedStepChangesNoBit) {
   const double nan = std::nan("");
-  const auto next = run_op(kAdamStep, {HostTensor::scalar(0.1), HostTensor::scalar<int64_t>(5), flag(false), number(1.25),
-                                       number(nan), number(-0.0), number(3)},
+  const auto next = run_op(kAdamStep,
+                           {HostTensor::scalar(0.1), HostTensor::scalar<int64_t>(5), flag(false), number(1.25),
+                            number(nan), number(-0.0), number(3)},
                            {{"weight_decay", 0.1}, {"decoupled", int64_t{1}}, {"count", int64_t{1}}}, 3);
   EXPECT_TRUE(same_bits(*next[0], number(1.25)));
   EXPECT_TRUE(same_bits(*next[1], number(-0.0)));
@@ -112,7 +127,8 @@ TEST(OptimizerDistribution, APartialGradientIsAnErrorNamingTheParameter) {
   infer_node(step, registry());
   EXPECT_NO_THROW(distribute_node(step, 2, registry()));
   graph.find_value("fc.grad")->distribution = Distribution::kPartial;
-  expect_error(ErrorKind::kModel, "updates 'fc.weight' with a gradient that is partial", [&] { distribute_node(step, 2, registry()); });
+  expect_error(ErrorKind::kModel, "updates 'fc.weight' with a gradient that is partial",
+               [&] { distribute_node(step, 2, registry()); });
   EXPECT_NO_THROW(distribute_node(step, 1, registry()));
 }
 
@@ -131,7 +147,9 @@ TEST(GradientNorm, HugeNumbersDoNotOverflow) {
 TEST(GradientNorm, A11_ClipsOnlyAboveTheLimit) {
   const HostTensor a = HostTensor::from<double>({2}, {0.6, 0.8});
   const auto clip = [&](double norm, double limit) {
-    return run_op({kOnwardDomain, "ClipByNorm"}, {HostTensor::scalar(norm), a}, {{"limit", limit}}).front()->to_double();
+    return run_op({kOnwardDomain, "ClipByNorm"}, {HostTensor::scalar(norm), a}, {{"limit", limit}})
+        .front()
+        ->to_double();
   };
   EXPECT_THAT(clip(0.8, 1), testing::ElementsAre(0.6, 0.8));
   EXPECT_NEAR(clip(4, 1)[0], 0.6 / (4 + 1e-6), 1e-12);

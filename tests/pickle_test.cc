@@ -8,7 +8,9 @@
 namespace onward {
 namespace {
 
-std::span<const uint8_t> bytes_of(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
+std::span<const uint8_t> bytes_of(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
 
 void expect_refused(const std::string& part, const std::string& pickle) {
   expect_error(ErrorKind::kData, part, [&] { PickleReader(bytes_of(pickle), "some file"); });
@@ -37,7 +39,8 @@ TEST(Pickle, ReadsWhatCifarHolds) {
   expect_error(ErrorKind::kData, "expected 'nothing' in some file", [&] { pickle.integers("nothing"); });
   expect_error(ErrorKind::kData, "expected a list of integers as 'filenames'", [&] { pickle.integers("filenames"); });
   expect_error(ErrorKind::kData, "expected a list of text as 'labels'", [&] { pickle.texts("labels"); });
-  expect_error(ErrorKind::kData, "expected a uint8 array of two dimensions as 'labels'", [&] { pickle.matrix("labels"); });
+  expect_error(ErrorKind::kData, "expected a uint8 array of two dimensions as 'labels'",
+               [&] { pickle.matrix("labels"); });
 }
 
 TEST(Pickle, EveryTruncationIsRefused) {
@@ -87,11 +90,21 @@ TEST(Pickle, ChangedBytesNeverDoMoreThanAnError) {
 }
 
 TEST(Pickle, GlobalsOutsideTheListAreNotRun) {
-  expect_refused("the global os.system, which those files do not use; it is not run", "\x80\x02}q\x01(U\x01" "acos\nsystem\n(U\x02lstRu.");
-  expect_refused("the global _codecs.encode", "\x80\x02}(U\x01" "ac_codecs\nencode\n");
-  expect_refused("the global numpy.core.multiarray.frombuffer", "\x80\x02" "cnumpy.core.multiarray\nfrombuffer\n");
-  expect_refused("the global numpy.ndarrayx", "\x80\x02" "cnumpy\nndarrayx\n");
-  expect_refused("the global numpy n", "\x80\x02" "cnumpy n\ndarray\n");
+  expect_refused("the global os.system, which those files do not use; it is not run",
+                 "\x80\x02}q\x01(U\x01"
+                 "acos\nsystem\n(U\x02lstRu.");
+  expect_refused("the global _codecs.encode",
+                 "\x80\x02}(U\x01"
+                 "ac_codecs\nencode\n");
+  expect_refused("the global numpy.core.multiarray.frombuffer",
+                 "\x80\x02"
+                 "cnumpy.core.multiarray\nfrombuffer\n");
+  expect_refused("the global numpy.ndarrayx",
+                 "\x80\x02"
+                 "cnumpy\nndarrayx\n");
+  expect_refused("the global numpy n",
+                 "\x80\x02"
+                 "cnumpy n\ndarray\n");
 }
 
 TEST(Pickle, OpcodesOutsideTheListAreRefused) {
@@ -106,18 +119,26 @@ TEST(Pickle, OpcodesOutsideTheListAreRefused) {
 TEST(Pickle, MisusedOpcodes) {
   const std::string start = "\x80\x02";
   expect_refused("an opcode without its operand", start + "a");
-  expect_refused("an opcode without its operand", start + "]q\x01(a");      // the list lies below the mark
+  expect_refused("an opcode without its operand", start + "]q\x01(a");  // the list lies below the mark
   expect_refused("an opcode without its mark", start + "]e");
-  expect_refused("no list where one is filled", start + "}K\x01" "a");
+  expect_refused("no list where one is filled", start +
+                                                    "}K\x01"
+                                                    "a");
   expect_refused("no dictionary where one is filled", start + "]K\x01K\x01s");
   expect_refused("a dictionary key that is not text", start + "}K\x01K\x01s");
-  expect_refused("a dictionary key without its value", start + "}(U\x01" "au.");
+  expect_refused("a dictionary key without its value", start +
+                                                           "}(U\x01"
+                                                           "au.");
   expect_refused("a reference to entry 9", start + "h\x09");
   expect_refused("a call of something that cannot be called", start + "K\x01K\x01\x85R");
   expect_refused("call arguments that are not a tuple", start + "cnumpy\ndtype\nK\x01R");
-  expect_refused("elements are not uint8", start + "cnumpy\ndtype\nU\x02" "f8\x85R");
+  expect_refused("elements are not uint8", start +
+                                               "cnumpy\ndtype\nU\x02"
+                                               "f8\x85R");
   expect_refused("another class than numpy.ndarray", start + "cnumpy.core.multiarray\n_reconstruct\nK\x01\x85R");
-  expect_refused("a state for something that has none", start + "]K\x01\x85" "b");
+  expect_refused("a state for something that has none", start +
+                                                            "]K\x01\x85"
+                                                            "b");
   expect_refused("something else than a dictionary", start + "].");
   expect_refused("values left over", start + "}}.");
   expect_refused("an opcode without its operand", start + "}(.");
@@ -143,7 +164,9 @@ TEST(Pickle, HostileSizesAreBounded) {
   std::string recalls = "\x80\x02]q\x01";
   for (int i = 0; i < 1100000; ++i) recalls += "h\x01";
   expect_refused("more than 1000000 values", recalls);
-  read_exact("\x80\x02}q\x01U\x01" "ah\x01s.");  // a dictionary that holds itself
+  read_exact(
+      "\x80\x02}q\x01U\x01"
+      "ah\x01s.");  // a dictionary that holds itself
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Random programs: what streams, events, layouts, views, in-place outputs and reused memory make of them must be, bit for bit,
-// what running the nodes one by one on memory of their own gives.
+// Random programs: what streams, events, layouts, views, in-place outputs and reused memory make of them must be, bit
+// for bit, what running the nodes one by one on memory of their own gives.
 #include <fmt/format.h>
 
 #include <map>
@@ -45,7 +45,9 @@ class RandomProgram {
 
  private:
   int pick(int count) { return static_cast<int>(random_() % static_cast<uint32_t>(count)); }
-  Value* any(const std::vector<Value*>& list) { return list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))]; }
+  Value* any(const std::vector<Value*>& list) {
+    return list[static_cast<std::size_t>(pick(static_cast<int>(list.size())))];
+  }
 
   void add_output(Value* value) {
     if (!graph_.is_output(*value)) graph_.add_output(*value);
@@ -121,12 +123,14 @@ TEST(PlanFuzz, RandomProgramsGiveWhatTheirNodesGiveOneByOne) {
       const StepOutputs expected = run_by_the_book(program.graph(), x, states);
       for (const auto& [name, tensor] : expected) {
         ASSERT_THAT(outputs.at(name).values<float>(), testing::ElementsAreArray(tensor.values<float>()))
-            << "output " << name << ", seed " << seed << "\n" << print(executor.plan(kKey));
+            << "output " << name << ", seed " << seed << "\n"
+            << print(executor.plan(kKey));
       }
       for (const auto& [name, tensor] : states) {
         if (!executor.store().has(name)) continue;
         ASSERT_THAT(executor.store().read(name).values<float>(), testing::ElementsAreArray(tensor.values<float>()))
-            << "state " << name << ", seed " << seed << "\n" << print(executor.plan(kKey));
+            << "state " << name << ", seed " << seed << "\n"
+            << print(executor.plan(kKey));
       }
     }
   }

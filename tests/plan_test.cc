@@ -344,8 +344,8 @@ TEST(PlanVerifier, TakesMilliseconds) {
 TEST(Plan, PrintsAsTextAndJson) {
   const Plan plan = plan_of(testing_ops::training_graph(4, 20, 2, 1));
   const std::string text = print(plan);
-  for (const char* part : {"2 collectives", "0 layout conversions", "input %x: input float32[4,20] row-major", "collective=1",
-                           "update w0 in place", "output %x1"}) {
+  for (const char* part : {"2 collectives", "0 layout conversions", "input %x: input float32[4,20] row-major",
+                           "collective=1", "update w0 in place", "output %x1"}) {
     EXPECT_THAT(text, testing::HasSubstr(part));
   }
   EXPECT_EQ(text, print(plan_of(testing_ops::training_graph(4, 20, 2, 1))));

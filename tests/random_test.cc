@@ -9,7 +9,8 @@ namespace {
 // The known answers that the authors publish with Random123 (kat_vectors).
 TEST(Random, PhiloxGivesThePublishedAnswers) {
   EXPECT_EQ(philox4x32_10({0, 0, 0, 0}, {0, 0}), (RandomBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
-  EXPECT_EQ(philox4x32_10({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}), (RandomBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox4x32_10({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}),
+            (RandomBlock{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox4x32_10({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (RandomBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
@@ -50,8 +51,8 @@ TEST(Random, BelowIsTheHighHalfOfTheProduct) {
   for (uint64_t bound : {uint64_t{1}, uint64_t{3}, uint64_t{1} << 33, ~uint64_t{0}}) {
     for (uint64_t i = 0; i < 100; ++i) {
       const RandomBlock words = stream.block(0, i);
-      const auto exact = static_cast<uint64_t>(
-          (static_cast<unsigned __int128>(uint64_t{words[0]} << 32 | words[1]) * bound) >> 64);
+      const auto exact =
+          static_cast<uint64_t>((static_cast<unsigned __int128>(uint64_t{words[0]} << 32 | words[1]) * bound) >> 64);
       EXPECT_EQ(stream.below(0, i, bound), exact);
     }
   }

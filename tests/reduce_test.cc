@@ -21,8 +21,10 @@ TEST(Reduce, TheFormsOfAllOpsetsAgree) {
   EXPECT_EQ(axes_of(normal_case("ReduceSum", 13, {kImage, ints({1})})), (Shape{1}));
   EXPECT_EQ(axes_of(normal_case("ReduceSum", 13, {kImage})), Shape{});
   EXPECT_EQ(normal_case("ReduceSum", 13, {kImage}).node->output(0)->type.text(), "float32[1,1,1,1]");
-  EXPECT_EQ(normal_case("ReduceMean", 18, {kImage, ints({})}, {{"noop_with_empty_axes", int64_t{1}}}).node->op().name, "Identity");
-  EXPECT_EQ(normal_case("ReduceMean", 18, {kImage}, {{"noop_with_empty_axes", int64_t{0}}}).node->op().name, "ReduceMean");
+  EXPECT_EQ(normal_case("ReduceMean", 18, {kImage, ints({})}, {{"noop_with_empty_axes", int64_t{1}}}).node->op().name,
+            "Identity");
+  EXPECT_EQ(normal_case("ReduceMean", 18, {kImage}, {{"noop_with_empty_axes", int64_t{0}}}).node->op().name,
+            "ReduceMean");
 }
 
 TEST(Reduce, TheMeanOfAnImageIsAGlobalAveragePool) {
@@ -31,7 +33,8 @@ TEST(Reduce, TheMeanOfAnImageIsAGlobalAveragePool) {
   const NormalCase kept = normal_case("ReduceMean", 18, {x.type(), ints({-1, -2})});
   EXPECT_EQ(kept.node->op().name, "GlobalAveragePool");
   EXPECT_TRUE(all_close(kept.run({x}), mean.reshaped({2, 3, 1, 1}), 1e-15));
-  const NormalCase dropped = normal_case("ReduceMean", 11, {x.type()}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}});
+  const NormalCase dropped =
+      normal_case("ReduceMean", 11, {x.type()}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}});
   EXPECT_EQ(dropped.node->op().name, "Reshape");
   EXPECT_TRUE(all_close(dropped.run({x}), mean, 1e-15));
   const TensorType sequence(DType::kFloat32, {2, 3, 4});
@@ -58,7 +61,8 @@ TEST(Reduce, ExtremesPassNaNOnAndSendGradientsToTheFirst) {
 }
 
 Distribution distribution_of(const char* op, const Shape& axes, int replicas) {
-  OpCase made = make_case(registry().op({"", op}), {.attributes = {{"axes", axes}}}, {HostTensor(DType::kFloat32, {2, 3})});
+  OpCase made =
+      make_case(registry().op({"", op}), {.attributes = {{"axes", axes}}}, {HostTensor(DType::kFloat32, {2, 3})});
   made.node->input(0)->distribution = Distribution::kBatchSplit;
   distribute_node(*made.node, replicas, registry());
   return made.node->output(0)->distribution;
@@ -74,7 +78,8 @@ TEST(Reduce, OverTheRowsOfASplitBatch) {
 }
 
 TEST(Reduce, TheGradientOfASumOverRowsHasRows) {
-  OpCase made = make_case(registry().op({"", "ReduceSum"}), {.attributes = {{"axes", Shape{0}}}}, {HostTensor(DType::kFloat64, {2, 3})});
+  OpCase made = make_case(registry().op({"", "ReduceSum"}), {.attributes = {{"axes", Shape{0}}}},
+                          {HostTensor(DType::kFloat64, {2, 3})});
   gradients_by_rule(made, {HostTensor(DType::kFloat64, {1, 3})}, {true});
   Node& spread = *made.graph.nodes().back();
   ASSERT_TRUE(spread.is("BroadcastTo", kOnwardDomain));
@@ -97,7 +102,8 @@ TEST(Softmax, OldFormsNormaliseTheWholeMatrixRow) {
 }
 
 TEST(Softmax, ALineAlongTheBatchIsRefusedOnReplicas) {
-  OpCase made = make_case(registry().op({"", "Softmax"}), {.attributes = {{"axis", int64_t{0}}}}, {HostTensor(DType::kFloat32, {2, 3})});
+  OpCase made = make_case(registry().op({"", "Softmax"}), {.attributes = {{"axis", int64_t{0}}}},
+                          {HostTensor(DType::kFloat32, {2, 3})});
   made.node->input(0)->distribution = Distribution::kBatchSplit;
   expect_error(ErrorKind::kModel, "normalises over the rows", [&] { distribute_node(*made.node, 2, registry()); });
 }

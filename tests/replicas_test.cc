@@ -17,7 +17,8 @@ constexpr int64_t kWidth = 37;
 constexpr int kLayers = 9;
 
 FunctionSource training_source() {
-  return FunctionSource([](const ProgramKey& key) { return testing_ops::training_graph(key.local_batch, kWidth, kLayers, 3); });
+  return FunctionSource(
+      [](const ProgramKey& key) { return testing_ops::training_graph(key.local_batch, kWidth, kLayers, 3); });
 }
 
 // Rows [begin, begin + rows) of an endless data set with fractions in it, so that rounding shows the order of sums.
@@ -40,7 +41,8 @@ std::vector<StepFeeds> feeds_of(const std::vector<int64_t>& shares, int64_t begi
 // Parameters after three steps of the given shares.
 std::vector<float> train(const std::vector<int64_t>& shares, const ReplicaOptions& options = {}) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:" + std::to_string(shares.size()), 2), testing_ops::registry(), options);
+  ReplicaGroup group(source, parse_devices("cpu:" + std::to_string(shares.size()), 2), testing_ops::registry(),
+                     options);
   int64_t total = 0;
   for (int64_t share : shares) total += share;
   for (int step = 0; step < 3; ++step) group.run(ProgramMode::kTrain, feeds_of(shares, step * total));
@@ -55,7 +57,8 @@ std::vector<float> train(const std::vector<int64_t>& shares, const ReplicaOption
 
 TEST(Replicas, OneToFourReduceToTheSameSums) {
   const std::vector<float> one = train({12});
-  for (const std::vector<int64_t>& shares : {std::vector<int64_t>{6, 6}, {4, 4, 4}, {3, 3, 3, 3}, {7, 5}, {12, 0}, {0, 11, 1}}) {
+  for (const std::vector<int64_t>& shares :
+       {std::vector<int64_t>{6, 6}, {4, 4, 4}, {3, 3, 3, 3}, {7, 5}, {12, 0}, {0, 11, 1}}) {
     const std::vector<float> several = train(shares);
     ASSERT_EQ(several.size(), one.size());
     for (std::size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(several[i], one[i], 1e-4 * (1 + std::abs(one[i])));
@@ -185,7 +188,8 @@ TEST(Replicas, TracesShowCommunicationBehindComputeWithThreeBuckets) {
   const Trace trace = group.stop_trace();
   const Overlap overlap = measure_overlap(trace);
   EXPECT_EQ(std::count_if(trace.entries.begin(), trace.entries.end(),
-                          [](const TraceEntry& entry) { return entry.stream == kCommunicationStream; }), 8);
+                          [](const TraceEntry& entry) { return entry.stream == kCommunicationStream; }),
+            8);
   EXPECT_GT(overlap.overlapped_us, 0);  // how much depends on what else the machine does
   EXPECT_LE(overlap.overlapped_us, overlap.communication_us);
 }

@@ -64,14 +64,18 @@ TEST(Reshape, TheFormsOfAllOpsetsAgree) {
 }
 
 TEST(Flatten, CountsNegativeAxesFromTheEnd) {
-  EXPECT_EQ(normal_case("Flatten", 13, {kImage}, {{"axis", int64_t{-1}}}).node->output(0)->type.text(), "float32[24,5]");
+  EXPECT_EQ(normal_case("Flatten", 13, {kImage}, {{"axis", int64_t{-1}}}).node->output(0)->type.text(),
+            "float32[24,5]");
   EXPECT_EQ(normal_case("Flatten", 9, {kImage}).node->output(0)->type.text(), "float32[2,60]");
-  expect_error(ErrorKind::kModel, "rank 4, found 5", [] { normal_case("Flatten", 13, {kImage}, {{"axis", int64_t{5}}}); });
+  expect_error(ErrorKind::kModel, "rank 4, found 5", [] {
+    normal_case("Flatten", 13, {kImage}, {{"axis", int64_t{5}}});
+  });
 }
 
 TEST(Squeeze, TakesAxesFromAttributeOrInputAndKeepsTheRowsOfABatch) {
   const TensorType pooled(DType::kFloat32, {1, 3, 1, 1});
-  EXPECT_EQ(normal_case("Squeeze", 11, {pooled}, {{"axes", Shape{-1, 2}}}).node->output(0)->type.text(), "float32[1,3]");
+  EXPECT_EQ(normal_case("Squeeze", 11, {pooled}, {{"axes", Shape{-1, 2}}}).node->output(0)->type.text(),
+            "float32[1,3]");
   EXPECT_EQ(normal_case("Squeeze", 13, {pooled, ints({3, 0})}).node->output(0)->type.text(), "float32[3,1]");
   EXPECT_EQ(normal_case("Squeeze", 13, {pooled}).node->output(0)->type.text(), "float32[1,3]");
   const HostTensor constant = HostTensor::from<float>({1, 2, 1}, {1, 2});
@@ -80,7 +84,8 @@ TEST(Squeeze, TakesAxesFromAttributeOrInputAndKeepsTheRowsOfABatch) {
 }
 
 TEST(Unsqueeze, CountsAxesInTheOutput) {
-  EXPECT_EQ(normal_case("Unsqueeze", 11, {kImage}, {{"axes", Shape{-1, 0}}}).node->output(0)->type.text(), "float32[1,2,3,4,5,1]");
+  EXPECT_EQ(normal_case("Unsqueeze", 11, {kImage}, {{"axes", Shape{-1, 0}}}).node->output(0)->type.text(),
+            "float32[1,2,3,4,5,1]");
   EXPECT_EQ(normal_case("Unsqueeze", 13, {kImage, ints({2})}).node->output(0)->type.text(), "float32[2,3,1,4,5]");
   expect_error(ErrorKind::kModel, "different axes", [] { normal_case("Unsqueeze", 13, {kImage, ints({0, 0})}); });
 }

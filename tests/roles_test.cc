@@ -145,7 +145,8 @@ TEST(Roles, WarnsOfTiedTensorsScalarsAndConstantWeights) {
   PassDriver driver;
   driver.run(graph, roles_pass());
   EXPECT_THAT(driver.context().warnings,
-              ElementsAre(HasSubstr("'tied' is read by 2 nodes"), HasSubstr("are trained as parameters, as all others are: 'factor'")));
+              ElementsAre(HasSubstr("'tied' is read by 2 nodes"),
+                          HasSubstr("are trained as parameters, as all others are: 'factor'")));
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ TEST(Normalise, C4_NamedConstants) {
   for (int c = 0; c < 3; ++c) {
     const double mean[]{.485, .456, .406}, std_dev[]{.229, .224, .225};
     for (int byte = 0; byte < 256; ++byte) {
-      EXPECT_EQ(imagenet.value(c, static_cast<uint8_t>(byte)), static_cast<float>((byte / 255.0 - mean[c]) / std_dev[c]));
+      EXPECT_EQ(imagenet.value(c, static_cast<uint8_t>(byte)),
+                static_cast<float>((byte / 255.0 - mean[c]) / std_dev[c]));
     }
   }
   const NormaliseTable none(parse_normalisation("none", ""), 3);
@@ -53,8 +54,10 @@ TEST(Normalise, GivenConstants) {
     expect_error(ErrorKind::kUsage, fmt::format("found '{}'", bad), [&] { parse_normalisation(bad, "synthetic"); });
   }
   expect_error(ErrorKind::kUsage, "deviations above zero", [] { parse_normalisation("1,2,3/1,0,1", ""); });
-  expect_error(ErrorKind::kUsage, "one for each of 3 channels, found 2", [] { NormaliseTable(parse_normalisation("1,2/1", ""), 3); });
-  expect_error(ErrorKind::kUsage, "one for each of 1 channels, found 3", [] { NormaliseTable(parse_normalisation("cifar10", ""), 1); });
+  expect_error(ErrorKind::kUsage, "one for each of 3 channels, found 2",
+               [] { NormaliseTable(parse_normalisation("1,2/1", ""), 3); });
+  expect_error(ErrorKind::kUsage, "one for each of 1 channels, found 3",
+               [] { NormaliseTable(parse_normalisation("cifar10", ""), 1); });
 }
 
 TEST(Augment, C7_FlipsAreExact) {
@@ -72,7 +75,9 @@ TEST(Augment, PlacesAsDefinedForEveryShapeAndMove) {
     std::vector<uint8_t> image(static_cast<std::size_t>(shape.count()));
     std::iota(image.begin(), image.end(), 1);
     for (int64_t more : {0, 1, 4}) {
-      const Fit fit = fit_images(shape, {shape.channels == 1 ? 3 : shape.channels, shape.height + more, shape.width + 2 * more}, FitMode::kPad);
+      const Fit fit =
+          fit_images(shape, {shape.channels == 1 ? 3 : shape.channels, shape.height + more, shape.width + 2 * more},
+                     FitMode::kPad);
       for (int64_t down = -6; down <= 6; ++down) {
         for (int64_t right = -6; right <= 6; ++right) {
           for (int flips = 0; flips < 4; ++flips) {
@@ -85,11 +90,14 @@ TEST(Augment, PlacesAsDefinedForEveryShapeAndMove) {
                   const int64_t column = (choice.hflip ? fit.output.width - 1 - x : x) + right - more;
                   const bool inside = row >= 0 && row < shape.height && column >= 0 && column < shape.width;
                   const int64_t plane = shape.channels == 1 ? 0 : c;
-                  expected.push_back(inside ? image[static_cast<std::size_t>((plane * shape.height + row) * shape.width + column)] : 0);
+                  expected.push_back(
+                      inside ? image[static_cast<std::size_t>((plane * shape.height + row) * shape.width + column)]
+                             : 0);
                 }
               }
             }
-            ASSERT_EQ(place(image, fit, choice), expected) << shape.text() << " " << down << " " << right << " " << flips;
+            ASSERT_EQ(place(image, fit, choice), expected)
+                << shape.text() << " " << down << " " << right << " " << flips;
           }
         }
       }
@@ -144,7 +152,8 @@ TEST(Augment, Parsing) {
   EXPECT_FALSE(parse_augmentation("").any());
   EXPECT_EQ(parse_augmentation("vflip,crop:4,hflip").text(), "hflip,vflip,crop:4");
   EXPECT_EQ(parse_augmentation("none").text(), "none");
-  for (const char* bad : {"flip", "hflip,", ",hflip", "crop", "crop:", "crop:0", "crop:-1", "crop:4x", "hflip,none", "crop:99999999999999999999"}) {
+  for (const char* bad : {"flip", "hflip,", ",hflip", "crop", "crop:", "crop:0", "crop:-1", "crop:4x", "hflip,none",
+                          "crop:99999999999999999999"}) {
     expect_error(ErrorKind::kUsage, "expected --augment", [&] { parse_augmentation(bad); });
   }
 }
@@ -170,12 +179,20 @@ TEST(Fit, PadsInTheMiddle) {
 }
 
 TEST(Fit, MismatchesStateBothShapes) {
-  expect_error(ErrorKind::kData, "expected images of 3x32x32 for the model's input, found 1x28x28; --fit pad pads them with zeros and repeats the channel",
-               [] { fit_images({1, 28, 28}, {3, 32, 32}, FitMode::kNone); });
-  expect_error(ErrorKind::kData, "found 3x32x32; --fit pad pads them with zeros", [] { fit_images({3, 32, 32}, {3, 224, 224}, FitMode::kNone); });
+  expect_error(ErrorKind::kData,
+               "expected images of 3x32x32 for the model's input, found 1x28x28; --fit pad pads them with zeros and "
+               "repeats the channel",
+               [] {
+                 fit_images({1, 28, 28}, {3, 32, 32}, FitMode::kNone);
+               });
+  expect_error(ErrorKind::kData, "found 3x32x32; --fit pad pads them with zeros", [] {
+    fit_images({3, 32, 32}, {3, 224, 224}, FitMode::kNone);
+  });
   for (const FitMode mode : {FitMode::kNone, FitMode::kPad}) {
     expect_error(ErrorKind::kData, "expected images of 1x28x28 for the model's input, found 3x32x32 in the data set",
-                 [&] { fit_images({3, 32, 32}, {1, 28, 28}, mode); });
+                 [&] {
+                   fit_images({3, 32, 32}, {1, 28, 28}, mode);
+                 });
     expect_error(ErrorKind::kData, "expected images of 3x32x16", [&] { fit_images({1, 28, 28}, {3, 32, 16}, mode); });
     expect_error(ErrorKind::kData, "expected images of 4x28x28", [&] { fit_images({1, 28, 28}, {4, 28, 28}, mode); });
     expect_error(ErrorKind::kData, "expected images of 100 ", [&] { fit_images({1, 28, 28}, {100}, mode); });
@@ -196,7 +213,8 @@ TEST(Transform, LayoutsAndTypesHoldTheSameValues) {
   const ImageShape shape{3, 4, 5};
   std::vector<uint8_t> image(static_cast<std::size_t>(shape.count()));
   for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<uint8_t>(i * 37);
-  const Transform transform(same(shape), parse_normalisation("cifar10", ""), parse_augmentation("hflip,vflip,crop:1"), 9);
+  const Transform transform(same(shape), parse_normalisation("cifar10", ""), parse_augmentation("hflip,vflip,crop:1"),
+                            9);
   for (int64_t sample = 0; sample < 20; ++sample) {
     std::vector<float> rows(60), last(60);
     std::vector<double> rows_double(60), last_double(60);

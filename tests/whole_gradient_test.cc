@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kRows = 3;
 constexpr double kStep = 1e-5;
 
-double loss_with(Trainer& trainer, const NamedTensors& batch, const std::string& name, HostTensor value, std::size_t i, double step) {
+double loss_with(Trainer& trainer, const NamedTensors& batch, const std::string& name, HostTensor value, std::size_t i,
+                 double step) {
   const HostTensor before = value;
   value.edit_values<double>()[i] += step;
   trainer.replicas.set_stored(name, value);
@@ -34,7 +35,8 @@ void expect_gradients_match(ProgramOptions options, const std::vector<int64_t>& 
     const std::size_t stride = std::max<std::size_t>(1, gradient.size() / 3);
     for (std::size_t i = 0; i < gradient.size(); i += stride, ++checked) {
       const double difference =
-          (loss_with(trainer, batch, name, tensor, i, kStep) - loss_with(trainer, batch, name, tensor, i, -kStep)) / (2 * kStep);
+          (loss_with(trainer, batch, name, tensor, i, kStep) - loss_with(trainer, batch, name, tensor, i, -kStep)) /
+          (2 * kStep);
       EXPECT_NEAR(gradient[i], difference, 1e-7 * (1 + std::abs(difference))) << name << " " << i;
     }
   }

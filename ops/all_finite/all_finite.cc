@@ -18,8 +18,8 @@ void infer(InferContext& context) {
 void distribute(DistributionContext& context) {
   for (std::size_t i = 0; i < context.node().inputs().size(); ++i) {
     if (context.input(i) != Distribution::kReplicated) {
-      context.fail("asks about '" + context.node().input(i)->name() + "', which is " + distribution_name(context.input(i)) +
-                   ", not the same on every replica");
+      context.fail("asks about '" + context.node().input(i)->name() + "', which is " +
+                   distribution_name(context.input(i)) + ", not the same on every replica");
     }
   }
   context.set_all(Distribution::kReplicated);
@@ -33,9 +33,15 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_all_finite(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "AllFinite"}, .summary = "whether every element of every operand is finite",
-                     .inputs = {1, kVariadic}, .outputs = {1, 1}, .infer = infer, .distribute = distribute,
-                     .samples = samples, .constant_folds = false, .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = {kOnwardDomain, "AllFinite"},
+                     .summary = "whether every element of every operand is finite",
+                     .inputs = {1, kVariadic},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .samples = samples,
+                     .constant_folds = false,
+                     .precision = PrecisionClass::kAccurate});
 }
 
 }  // namespace onward

@@ -11,14 +11,16 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-template <typename T> ONWARD_SIMD int count_non_finite(const T* x, int64_t n) {
+template <typename T>
+ONWARD_SIMD int count_non_finite(const T* x, int64_t n) {
   const T most = std::numeric_limits<T>::max();
   int found = 0;
   for (int64_t i = 0; i < n; ++i) found += !(x[i] <= most && x[i] >= -most);
   return found;
 }
 
-template <typename T> class AllFiniteKernel final : public Kernel {
+template <typename T>
+class AllFiniteKernel final : public Kernel {
  public:
   explicit AllFiniteKernel(const KernelSpec& spec) {
     for (const Operand& operand : spec.inputs) elements_.append(operand.count());
@@ -38,7 +40,10 @@ template <typename T> class AllFiniteKernel final : public Kernel {
   FlatRange elements_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<AllFiniteKernel<T>>(spec); }
+template <typename T>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<AllFiniteKernel<T>>(spec);
+}
 
 }  // namespace
 

@@ -108,12 +108,18 @@ SampleCase integers(const char* name, DType dtype) {
 }
 
 std::vector<SampleCase> binary_samples() {
-  return {pair("equal shapes", {2, 3, 4, 5}, {2, 3, 4, 5}), pair("per channel", {2, 3, 4, 5}, {3, 1, 1}),
-          pair("last axis", {4, 7}, {7}),                   pair("scalar second", {2, 3}, {}),
-          pair("scalar first", {}, {2, 3}),                 pair("both broadcast", {4, 1, 5}, {3, 1}),
-          pair("leading one", {1, 3, 2}, {2, 3, 1}),        pair("vector by one", {1}, {6}),
-          pair("no rows", {0, 3}, {3}),                     pair("rank 1", {37}, {37}),
-          integers("int32", DType::kInt32),                 integers("int64", DType::kInt64)};
+  return {pair("equal shapes", {2, 3, 4, 5}, {2, 3, 4, 5}),
+          pair("per channel", {2, 3, 4, 5}, {3, 1, 1}),
+          pair("last axis", {4, 7}, {7}),
+          pair("scalar second", {2, 3}, {}),
+          pair("scalar first", {}, {2, 3}),
+          pair("both broadcast", {4, 1, 5}, {3, 1}),
+          pair("leading one", {1, 3, 2}, {2, 3, 1}),
+          pair("vector by one", {1}, {6}),
+          pair("no rows", {0, 3}, {3}),
+          pair("rank 1", {37}, {37}),
+          integers("int32", DType::kInt32),
+          integers("int64", DType::kInt64)};
 }
 
 std::vector<SampleCase> unary_samples() {
@@ -124,8 +130,14 @@ std::vector<SampleCase> unary_samples() {
 }
 
 OpDef binary(const char* name, const char* summary) {
-  return {.id = {"", name}, .versions = {1, 6, 7, 13, 14}, .summary = summary, .inputs = {2, 2}, .outputs = {1, 1},
-          .infer = infer_binary, .normalise = align_legacy_broadcast, .samples = binary_samples,
+  return {.id = {"", name},
+          .versions = {1, 6, 7, 13, 14},
+          .summary = summary,
+          .inputs = {2, 2},
+          .outputs = {1, 1},
+          .infer = infer_binary,
+          .normalise = align_legacy_broadcast,
+          .samples = binary_samples,
           .in_place = {{0, 0}, {1, 0}}};
 }
 
@@ -144,9 +156,16 @@ void register_arithmetic(Registry& registry) {
   OpDef div = binary("Div", "a / b, broadcasting; integers truncate");
   div.gradient = gradient_div, div.distribute = distribute_quotient;
   registry.add(std::move(div));
-  registry.add(OpDef{.id = {"", "Neg"}, .versions = {1, 6, 13}, .summary = "-x", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer_unary, .gradient = gradient_neg, .distribute = distribute_linear,
-                     .samples = unary_samples, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Neg"},
+                     .versions = {1, 6, 13},
+                     .summary = "-x",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_unary,
+                     .gradient = gradient_neg,
+                     .distribute = distribute_linear,
+                     .samples = unary_samples,
+                     .in_place = {{0, 0}}});
 }
 
 }  // namespace onward

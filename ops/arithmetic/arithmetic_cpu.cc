@@ -13,54 +13,66 @@ constexpr int64_t kGrain = 16384;
 enum class Binary { kAdd, kSub, kMul, kDiv };
 
 // Integer division that ends no process: by zero gives 0, and the smallest number by -1 wraps.
-template <typename T> T divide_integers(T a, T b) {
+template <typename T>
+T divide_integers(T a, T b) {
   if (b == 0) return 0;
   if (b == -1) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
   return a / b;
 }
 
 // The operands of a run: both arrays, or one array and one repeated number.
-template <typename T> ONWARD_SIMD void add_arrays(const T* a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void add_arrays(const T* a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
 }
-template <typename T> ONWARD_SIMD void add_number(const T* a, T b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void add_number(const T* a, T b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] + b;
 }
-template <typename T> ONWARD_SIMD void sub_arrays(const T* a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void sub_arrays(const T* a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] - b[i];
 }
-template <typename T> ONWARD_SIMD void sub_number(const T* a, T b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void sub_number(const T* a, T b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] - b;
 }
-template <typename T> ONWARD_SIMD void sub_from_number(T a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void sub_from_number(T a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a - b[i];
 }
-template <typename T> ONWARD_SIMD void mul_arrays(const T* a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void mul_arrays(const T* a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b[i];
 }
-template <typename T> ONWARD_SIMD void mul_number(const T* a, T b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void mul_number(const T* a, T b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] * b;
 }
-template <typename T> ONWARD_SIMD void div_arrays(const T* a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void div_arrays(const T* a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] / b[i];
 }
-template <typename T> ONWARD_SIMD void div_number(const T* a, T b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void div_number(const T* a, T b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a[i] / b;
 }
-template <typename T> ONWARD_SIMD void div_into_number(T a, const T* b, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void div_into_number(T a, const T* b, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = a / b[i];
 }
-template <typename T> ONWARD_SIMD void negate(const T* x, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void negate(const T* x, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = -x[i];
 }
@@ -81,7 +93,8 @@ void run_range(const T* a, int64_t step_a, const T* b, int64_t step_b, T* y, int
   }
 }
 
-template <Binary kOp, typename T> class BinaryKernel final : public Kernel {
+template <Binary kOp, typename T>
+class BinaryKernel final : public Kernel {
  public:
   explicit BinaryKernel(const KernelSpec& spec)
       : walk_(spec.inputs[0].shape, spec.inputs[1].shape, spec.outputs[0].shape) {}
@@ -100,28 +113,42 @@ template <Binary kOp, typename T> class BinaryKernel final : public Kernel {
   BroadcastWalk walk_;
 };
 
-template <typename T> void run_negate(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_negate(const KernelSpec& spec, const KernelContext& context) {
   parallel_for(spec.outputs[0].count(), kGrain, [&](int64_t begin, int64_t end) {
     negate(context.in<T>(0) + begin, context.out<T>(0) + begin, end - begin);
   });
 }
 
 // Kernels of integers are found under kUndefined, the type of nodes without a floating operand.
-template <typename T> DType registered_dtype() { return is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined; }
-
-template <typename T> bool is_of(const KernelSpec& spec) { return spec.inputs[0].dtype == dtype_of<T>(); }
-
-template <typename T> KernelDef kernel(const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
-  const std::vector<OperandLayout> same{OperandLayout::kSame};
-  return {.op = {"", op}, .dtype = registered_dtype<T>(), .input_layouts = same, .output_layouts = same,
-          .accepts = is_of<T>, .make = make};
+template <typename T>
+DType registered_dtype() {
+  return is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined;
 }
 
-template <Binary kOp, typename T> std::unique_ptr<Kernel> make_binary(const KernelSpec& spec) {
+template <typename T>
+bool is_of(const KernelSpec& spec) {
+  return spec.inputs[0].dtype == dtype_of<T>();
+}
+
+template <typename T>
+KernelDef kernel(const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
+  const std::vector<OperandLayout> same{OperandLayout::kSame};
+  return {.op = {"", op},
+          .dtype = registered_dtype<T>(),
+          .input_layouts = same,
+          .output_layouts = same,
+          .accepts = is_of<T>,
+          .make = make};
+}
+
+template <Binary kOp, typename T>
+std::unique_ptr<Kernel> make_binary(const KernelSpec& spec) {
   return std::make_unique<BinaryKernel<kOp, T>>(spec);
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   registry.add(kernel<T>("Add", make_binary<Binary::kAdd, T>));
   registry.add(kernel<T>("Sub", make_binary<Binary::kSub, T>));
   registry.add(kernel<T>("Mul", make_binary<Binary::kMul, T>));

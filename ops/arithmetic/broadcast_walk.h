@@ -17,7 +17,8 @@ class BroadcastWalk {
   int64_t step_b() const { return runs_.step_b; }
 
   // Calls body(out_offset, a_offset, b_offset, length) for the runs that cover result elements [begin, end).
-  template <typename Body> void visit(int64_t begin, int64_t end, Body&& body) const {
+  template <typename Body>
+  void visit(int64_t begin, int64_t end, Body&& body) const {
     while (begin < end) {
       const int64_t within = begin % runs_.size;
       const int64_t left = runs_.size - within;

@@ -55,7 +55,8 @@ void infer_finalize(InferContext& context) {
   require_type(context, 2, context.type(1));
   const bool shape_fits = !stats.empty() && stats.size() <= 2 && stats.back() == 2 * vector[0] + 1;
   context.require(context.dtype(0) == DType::kFloat64 && shape_fits,
-                  fmt::format("statistics float64[{0}] or float64[replicas,{0}]", 2 * vector[0] + 1), context.type(0).text());
+                  fmt::format("statistics float64[{0}] or float64[replicas,{0}]", 2 * vector[0] + 1),
+                  context.type(0).text());
   for (std::size_t i = 0; i < 4; ++i) context.set(i, context.dtype(1), vector);
   context.set(4, DType::kFloat64, {});
 }
@@ -143,27 +144,57 @@ double flops_grad_apply(const Node& node) { return flops_of_output(node, 5, 1); 
 }  // namespace
 
 void register_batch_norm_lowered(Registry& registry) {
-  registry.add(OpDef{.id = kBatchNormStatistics, .summary = "mean, squared deviations and count per channel",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer_statistics,
-                     .distribute = distribute_statistics, .flops = flops_statistics,
-                     .samples = batch_norm_statistics_samples, .precision = PrecisionClass::kAccurate});
-  registry.add(OpDef{.id = kBatchNormFinalize, .summary = "joins statistics by count; next running statistics",
-                     .inputs = {3, 3}, .outputs = {5, 5}, .infer = infer_finalize,
-                     .samples = batch_norm_finalize_samples, .in_place = {{1, 2}, {2, 3}}, .states = {{1, 2}, {2, 3}},
+  registry.add(OpDef{.id = kBatchNormStatistics,
+                     .summary = "mean, squared deviations and count per channel",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_statistics,
+                     .distribute = distribute_statistics,
+                     .flops = flops_statistics,
+                     .samples = batch_norm_statistics_samples,
                      .precision = PrecisionClass::kAccurate});
-  registry.add(OpDef{.id = kBatchNormApply, .summary = "normalises; adds a residual and applies Relu if asked",
-                     .inputs = {5, 6}, .outputs = {1, 1}, .infer = infer_apply, .flops = flops_apply,
-                     .samples = batch_norm_apply_samples, .in_place = {{5, 0}, {0, 0}}});
-  registry.add(OpDef{.id = kBatchNormGradReduce, .summary = "sums of g and g * xhat, g = dY masked by Relu",
-                     .inputs = {4, 8}, .outputs = {1, 2}, .infer = infer_grad_reduce,
-                     .distribute = distribute_grad_reduce, .flops = flops_grad_reduce,
-                     .samples = batch_norm_grad_reduce_samples, .in_place = {{0, 1}, {7, 1}, {6, 1}}});
-  registry.add(OpDef{.id = kBatchNormGradApply, .summary = "dX from g and its sums", .inputs = {7, 8}, .outputs = {1, 1},
-                     .infer = infer_grad_apply, .distribute = distribute_grad_apply, .flops = flops_grad_apply,
-                     .samples = batch_norm_grad_apply_samples, .in_place = {{0, 0}, {1, 0}}});
-  registry.add(OpDef{.id = kBatchNormGradParameters, .summary = "gradients of scale and bias from the sums",
-                     .inputs = {1, 1}, .outputs = {2, 2}, .infer = infer_grad_parameters,
-                     .distribute = distribute_as_input, .samples = batch_norm_grad_parameters_samples,
+  registry.add(OpDef{.id = kBatchNormFinalize,
+                     .summary = "joins statistics by count; next running statistics",
+                     .inputs = {3, 3},
+                     .outputs = {5, 5},
+                     .infer = infer_finalize,
+                     .samples = batch_norm_finalize_samples,
+                     .in_place = {{1, 2}, {2, 3}},
+                     .states = {{1, 2}, {2, 3}},
+                     .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = kBatchNormApply,
+                     .summary = "normalises; adds a residual and applies Relu if asked",
+                     .inputs = {5, 6},
+                     .outputs = {1, 1},
+                     .infer = infer_apply,
+                     .flops = flops_apply,
+                     .samples = batch_norm_apply_samples,
+                     .in_place = {{5, 0}, {0, 0}}});
+  registry.add(OpDef{.id = kBatchNormGradReduce,
+                     .summary = "sums of g and g * xhat, g = dY masked by Relu",
+                     .inputs = {4, 8},
+                     .outputs = {1, 2},
+                     .infer = infer_grad_reduce,
+                     .distribute = distribute_grad_reduce,
+                     .flops = flops_grad_reduce,
+                     .samples = batch_norm_grad_reduce_samples,
+                     .in_place = {{0, 1}, {7, 1}, {6, 1}}});
+  registry.add(OpDef{.id = kBatchNormGradApply,
+                     .summary = "dX from g and its sums",
+                     .inputs = {7, 8},
+                     .outputs = {1, 1},
+                     .infer = infer_grad_apply,
+                     .distribute = distribute_grad_apply,
+                     .flops = flops_grad_apply,
+                     .samples = batch_norm_grad_apply_samples,
+                     .in_place = {{0, 0}, {1, 0}}});
+  registry.add(OpDef{.id = kBatchNormGradParameters,
+                     .summary = "gradients of scale and bias from the sums",
+                     .inputs = {1, 1},
+                     .outputs = {2, 2},
+                     .infer = infer_grad_parameters,
+                     .distribute = distribute_as_input,
+                     .samples = batch_norm_grad_parameters_samples,
                      .precision = PrecisionClass::kAccurate});
 }
 

@@ -3,8 +3,8 @@
 
 namespace onward {
 
-// What batch normalization is lowered to. Statistics travel as float64[2C+1]: mean[C], m2[C] (sums of squared deviations from
-// the mean), count. Sums of backward travel as float64[2C]: sum g, sum g * xhat.
+// What batch normalization is lowered to. Statistics travel as float64[2C+1]: mean[C], m2[C] (sums of squared
+// deviations from the mean), count. Sums of backward travel as float64[2C]: sum g, sum g * xhat.
 inline const OpId kBatchNormStatistics{kOnwardDomain, "BatchNormStatistics"};
 inline const OpId kBatchNormFinalize{kOnwardDomain, "BatchNormFinalize"};
 inline const OpId kBatchNormApply{kOnwardDomain, "BatchNormApply"};

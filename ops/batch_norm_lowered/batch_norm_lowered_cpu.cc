@@ -1,6 +1,5 @@
 // The plain kernels, row-major, and the two small ops whose cost does not depend on the batch.
 #include "ops/batch_norm_lowered/batch_norm_lowered.h"
-
 #include "ops/batch_norm_lowered/channels_last_kernels.h"
 #include "ops/batch_normalization/batch_normalization.h"
 #include "ops/batch_normalization/channels.h"
@@ -11,13 +10,15 @@ namespace onward {
 namespace {
 
 // Calls body(channel) for every channel, on the team.
-template <typename Body> void for_each_channel(const ChannelView& view, Body&& body) {
+template <typename Body>
+void for_each_channel(const ChannelView& view, Body&& body) {
   parallel_for(view.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) body(c);
   });
 }
 
-template <typename T> void statistics(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void statistics(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[0].shape);
   double *mean = context.out<double>(0), *m2 = mean + view.channels;
   for_each_channel(view, [&](int64_t c) {
@@ -38,7 +39,8 @@ Moments joined_moments(const double* statistics, int64_t replicas, int64_t chann
   return all;
 }
 
-template <typename T> void finalize(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void finalize(const KernelSpec& spec, const KernelContext& context) {
   const int64_t channels = spec.outputs[0].count();
   const int64_t replicas = spec.inputs[0].shape.size() == 2 ? spec.inputs[0].shape[0] : 1;
   const double epsilon = batch_norm_epsilon(spec.attributes);
@@ -57,7 +59,8 @@ template <typename T> void finalize(const KernelSpec& spec, const KernelContext&
   *context.out<double>(4) = count;
 }
 
-template <typename T> void apply(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void apply(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[0].shape);
   const bool relu = spec.attributes.get_int("relu", 0) != 0;
   const T *x = context.in<T>(0), *residual = spec.has_input(5) ? context.in<T>(5) : nullptr;
@@ -76,7 +79,8 @@ template <typename T> void apply(const KernelSpec& spec, const KernelContext& co
 }
 
 // Whether the fused Relu let element i of a channel pass.
-template <typename T> struct MaskOf {
+template <typename T>
+struct MaskOf {
   ReluMask mask;
   double mean = 0, factor = 0, bias = 0;
   const T* y = nullptr;
@@ -87,7 +91,8 @@ template <typename T> struct MaskOf {
   }
 };
 
-template <typename T> void grad_reduce(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void grad_reduce(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[1].shape);
   const ReluMask mask = relu_mask(spec.attributes);
   const T *dy = context.in<T>(0), *x = context.in<T>(1);
@@ -114,7 +119,8 @@ template <typename T> void grad_reduce(const KernelSpec& spec, const KernelConte
   });
 }
 
-template <typename T> void grad_apply(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void grad_apply(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[1].shape);
   const ReluMask mask = relu_mask(spec.attributes);
   const T *dy = context.in<T>(0), *x = context.in<T>(1);
@@ -134,7 +140,8 @@ template <typename T> void grad_apply(const KernelSpec& spec, const KernelContex
   });
 }
 
-template <typename T> void grad_parameters(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void grad_parameters(const KernelSpec& spec, const KernelContext& context) {
   const int64_t channels = spec.outputs[0].count();
   const double* sums = context.in<double>(0);
   for (int64_t c = 0; c < channels; ++c) {
@@ -143,7 +150,8 @@ template <typename T> void grad_parameters(const KernelSpec& spec, const KernelC
   }
 }
 
-template <typename T> void add_plain(Registry& registry) {
+template <typename T>
+void add_plain(Registry& registry) {
   constexpr DType kType = dtype_of<T>();
   registry.add(KernelDef{.op = kBatchNormStatistics, .dtype = kType, .make = make_function_kernel<statistics<T>>});
   registry.add(KernelDef{.op = kBatchNormApply, .dtype = kType, .make = make_function_kernel<apply<T>>});
@@ -151,13 +159,21 @@ template <typename T> void add_plain(Registry& registry) {
   registry.add(KernelDef{.op = kBatchNormGradApply, .dtype = kType, .make = make_function_kernel<grad_apply<T>>});
 }
 
-template <typename T> bool makes(const KernelSpec& spec) { return spec.outputs[0].dtype == dtype_of<T>(); }
+template <typename T>
+bool makes(const KernelSpec& spec) {
+  return spec.outputs[0].dtype == dtype_of<T>();
+}
 
 // Their first input is float64 whatever the type of the program: registered under it, chosen by their outputs.
-template <typename T> void add_small(Registry& registry) {
-  registry.add(KernelDef{.op = kBatchNormFinalize, .dtype = DType::kFloat64, .accepts = makes<T>,
+template <typename T>
+void add_small(Registry& registry) {
+  registry.add(KernelDef{.op = kBatchNormFinalize,
+                         .dtype = DType::kFloat64,
+                         .accepts = makes<T>,
                          .make = make_function_kernel<finalize<T>>});
-  registry.add(KernelDef{.op = kBatchNormGradParameters, .dtype = DType::kFloat64, .accepts = makes<T>,
+  registry.add(KernelDef{.op = kBatchNormGradParameters,
+                         .dtype = DType::kFloat64,
+                         .accepts = makes<T>,
                          .make = make_function_kernel<grad_parameters<T>>});
 }
 

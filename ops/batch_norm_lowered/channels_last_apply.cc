@@ -7,9 +7,7 @@ namespace {
 class ApplyKernel final : public Kernel {
  public:
   explicit ApplyKernel(const KernelSpec& spec)
-      : rows_(spec.inputs[0].shape),
-        residual_(spec.has_input(5)),
-        relu_(spec.attributes.get_int("relu", 0) != 0) {}
+      : rows_(spec.inputs[0].shape), residual_(spec.has_input(5)), relu_(spec.attributes.get_int("relu", 0) != 0) {}
 
   std::size_t workspace_bytes() const override { return rows_.workspace_bytes(); }
 

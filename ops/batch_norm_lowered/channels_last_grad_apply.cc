@@ -14,7 +14,8 @@ struct Lanes {
 
 template <bool kMask>
 ONWARD_SIMD void apply(const float* dy, const float* x, float* dx, int64_t count, int64_t width, Lanes lanes) {
-  const float *mean = lanes.mean, *factor = lanes.factor, *slope = lanes.slope, *offset = lanes.offset, *bias = lanes.bias;
+  const float *mean = lanes.mean, *factor = lanes.factor, *slope = lanes.slope, *offset = lanes.offset,
+              *bias = lanes.bias;
   for (int64_t at = 0; at < count; at += width) {
     const int64_t end = at + width < count ? width : count - at;
     ONWARD_INDEPENDENT
@@ -33,7 +34,9 @@ class GradApplyKernel final : public Kernel {
   explicit GradApplyKernel(const KernelSpec& spec)
       : tiles_(spec.inputs[1].shape), mask_(relu_mask(spec.attributes) == ReluMask::kRecompute) {}
 
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(5 * tiles_.lanes_reserved()) * sizeof(float); }
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(5 * tiles_.lanes_reserved()) * sizeof(float);
+  }
 
   void run(const KernelContext& context) override {
     const Lanes lanes = fill_lanes(context);

@@ -1,5 +1,5 @@
-// The reduction of backward: one pass reads dY (and a second gradient), X and, for the mask, Y; it sums g and g * (x - mean)
-// per channel in fp32 over a block of tiles, then in double, and can write g for the shortcut branch.
+// The reduction of backward: one pass reads dY (and a second gradient), X and, for the mask, Y; it sums g and g * (x -
+// mean) per channel in fp32 over a block of tiles, then in double, and can write g for the shortcut branch.
 #include <algorithm>
 
 #include "ops/batch_norm_lowered/batch_norm_lowered.h"
@@ -24,7 +24,8 @@ struct Lanes {
 
 // Numbers [begin, begin + count) of the images, count a whole number of tiles but for the last.
 template <ReluMask kMask, bool kAddend, bool kKeep>
-ONWARD_SIMD void reduce(Images images, int64_t begin, int64_t count, int64_t width, Lanes lanes, float* sum, float* product) {
+ONWARD_SIMD void reduce(Images images, int64_t begin, int64_t count, int64_t width, Lanes lanes, float* sum,
+                        float* product) {
   const float *mean = lanes.mean, *factor = lanes.factor, *bias = lanes.bias;
   for (int64_t tile = 0; tile < count; tile += width) {
     const int64_t at = begin + tile, end = tile + width < count ? width : count - tile;
@@ -49,7 +50,8 @@ ONWARD_SIMD void reduce(Images images, int64_t begin, int64_t count, int64_t wid
 
 using Loop = void (*)(Images, int64_t, int64_t, int64_t, Lanes, float*, float*);
 
-template <ReluMask kMask> Loop choose_of_mask(bool addend, bool keep) {
+template <ReluMask kMask>
+Loop choose_of_mask(bool addend, bool keep) {
   if (addend) return keep ? reduce<kMask, true, true> : reduce<kMask, true, false>;
   return keep ? reduce<kMask, false, true> : reduce<kMask, false, false>;
 }
@@ -94,7 +96,8 @@ class GradReduceKernel final : public Kernel {
                         mask_ == ReluMask::kOutput ? context.in<float>(6) : nullptr,
                         addend_ ? context.in<float>(7) : nullptr, keep_ ? context.out<float>(1) : nullptr};
     const Lanes lanes = fill_lanes(context);
-    char* parts = static_cast<char*>(context.workspace) + static_cast<std::size_t>(3 * tiles_.lanes_reserved()) * sizeof(float);
+    char* parts =
+        static_cast<char*>(context.workspace) + static_cast<std::size_t>(3 * tiles_.lanes_reserved()) * sizeof(float);
     parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         const int64_t first = tiles_.rows * p / parts_, last = tiles_.rows * (p + 1) / parts_;
@@ -130,7 +133,8 @@ class GradReduceKernel final : public Kernel {
 
   void reduce_part(const Images& images, int64_t first, int64_t last, const Lanes& lanes, char* memory) const {
     double *totals = reinterpret_cast<double*>(memory), *product_totals = totals + tiles_.channels_reserved();
-    float *sum = reinterpret_cast<float*>(product_totals + tiles_.channels_reserved()), *product = sum + tiles_.lanes_reserved();
+    float *sum = reinterpret_cast<float*>(product_totals + tiles_.channels_reserved()),
+          *product = sum + tiles_.lanes_reserved();
     std::fill_n(totals, 2 * tiles_.channels_reserved(), 0.0);
     std::fill_n(sum, 2 * tiles_.lanes_reserved(), 0.0f);
     const int64_t block_rows = kBlockTiles * tiles_.rows_per_tile;

@@ -1,6 +1,6 @@
-// Statistics in one pass. Each part of the rows sums deviations from a shift close to the mean, in fp32, over a block of
-// tiles; the block's moments then join those of the part in double, and the mean so far is the next block's shift. So no sum
-// of raw squares is ever subtracted, and no fp32 sum gets long. Parts are joined in order.
+// Statistics in one pass. Each part of the rows sums deviations from a shift close to the mean, in fp32, over a block
+// of tiles; the block's moments then join those of the part in double, and the mean so far is the next block's shift.
+// So no sum of raw squares is ever subtracted, and no fp32 sum gets long. Parts are joined in order.
 #include <algorithm>
 
 #include "ops/batch_norm_lowered/channels_last_kernels.h"
@@ -16,9 +16,10 @@ constexpr int64_t kFirstRows = 8;  // whose average is the first shift
 constexpr int64_t kLine = 16;      // fp32 numbers of a cache line
 constexpr int64_t kAhead = 2048;   // numbers to prefetch ahead: one stream alone does not fill the memory's queue
 
-// Tile after tile, in the order of memory. Taking several rows at once would save loads and stores of the sums, but loses
-// more by leaving the order in which the processor prefetches.
-ONWARD_SIMD void add_tiles(const float* x, int64_t count, int64_t width, const float* shift, float* sum, float* square) {
+// Tile after tile, in the order of memory. Taking several rows at once would save loads and stores of the sums, but
+// loses more by leaving the order in which the processor prefetches.
+ONWARD_SIMD void add_tiles(const float* x, int64_t count, int64_t width, const float* shift, float* sum,
+                           float* square) {
   for (int64_t at = 0; at < count; at += width) {
     const int64_t end = at + width < count ? width : count - at;
     for (int64_t i = 0; i < end; i += kLine) __builtin_prefetch(x + at + kAhead + i);
@@ -40,10 +41,10 @@ ONWARD_SIMD void fold_lanes(float* lanes, int64_t channels, int64_t rows) {
   }
 }
 
-// Joins a block of `count` numbers per channel, given by sums around `shift`, into moments of `before` numbers (Chan et al.).
-// The new means become the shift.
-ONWARD_SIMD void join_block(const float* sum, const float* square, float* shift, double before, double count, int64_t channels,
-                            double* mean, double* m2) {
+// Joins a block of `count` numbers per channel, given by sums around `shift`, into moments of `before` numbers (Chan et
+// al.). The new means become the shift.
+ONWARD_SIMD void join_block(const float* sum, const float* square, float* shift, double before, double count,
+                            int64_t channels, double* mean, double* m2) {
   const double share = count / (before + count), weight = before * share, each = 1 / count;
   ONWARD_INDEPENDENT
   for (int64_t c = 0; c < channels; ++c) {
@@ -117,7 +118,8 @@ ONWARD_SIMD void join_part(const double* mean, const double* m2, double before, 
 
 class StatisticsKernel final : public Kernel {
  public:
-  explicit StatisticsKernel(const KernelSpec& spec) : tiles_(spec.inputs[0].shape), parts_(tiles_.parts(spec.threads)) {}
+  explicit StatisticsKernel(const KernelSpec& spec)
+      : tiles_(spec.inputs[0].shape), parts_(tiles_.parts(spec.threads)) {}
 
   std::size_t workspace_bytes() const override { return static_cast<std::size_t>(parts_) * Part::bytes(tiles_); }
 
@@ -133,8 +135,8 @@ class StatisticsKernel final : public Kernel {
     std::fill_n(mean, 2 * tiles_.channels, 0.0);
     for (int64_t p = 0; p < parts_; ++p) {
       const Part part(context.workspace, p, tiles_);
-      join_part(part.mean, part.m2, static_cast<double>(first_row(p)), static_cast<double>(first_row(p + 1) - first_row(p)),
-                tiles_.channels, mean, m2);
+      join_part(part.mean, part.m2, static_cast<double>(first_row(p)),
+                static_cast<double>(first_row(p + 1) - first_row(p)), tiles_.channels, mean, m2);
     }
     m2[tiles_.channels] = static_cast<double>(tiles_.rows);
   }

@@ -7,8 +7,8 @@ namespace onward {
 namespace {
 
 template <bool kResidual, bool kRelu>
-ONWARD_SIMD void normalise(const float* x, const float* residual, float* y, int64_t count, int64_t width, const float* mean,
-                           const float* factor, const float* bias) {
+ONWARD_SIMD void normalise(const float* x, const float* residual, float* y, int64_t count, int64_t width,
+                           const float* mean, const float* factor, const float* bias) {
   for (int64_t at = 0; at < count; at += width) {
     const int64_t end = at + width < count ? width : count - at;
     ONWARD_INDEPENDENT

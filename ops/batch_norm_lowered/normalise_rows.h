@@ -5,8 +5,8 @@
 
 namespace onward {
 
-// y = [relu]((x - mean) * factor + bias [+ residual]) per channel, channels-last, in fp32: the one pass over the data of
-// normalisation in training and in inference. y may be x or the residual.
+// y = [relu]((x - mean) * factor + bias [+ residual]) per channel, channels-last, in fp32: the one pass over the data
+// of normalisation in training and in inference. y may be x or the residual.
 class NormaliseRows {
  public:
   explicit NormaliseRows(const Shape& shape) : tiles_(shape) {}

@@ -9,9 +9,9 @@
 namespace onward {
 namespace {
 
-constexpr int64_t kVector = 16;         // fp32 numbers of the longest vectors
-constexpr int64_t kWidth = 256;         // lanes aimed at
-constexpr int64_t kLongRow = 128;       // rows of so many channels are long enough by themselves
+constexpr int64_t kVector = 16;    // fp32 numbers of the longest vectors
+constexpr int64_t kWidth = 256;    // lanes aimed at
+constexpr int64_t kLongRow = 128;  // rows of so many channels are long enough by themselves
 constexpr int64_t kGrainNumbers = 8192;
 
 }  // namespace

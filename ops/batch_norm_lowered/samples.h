@@ -5,8 +5,8 @@
 
 namespace onward {
 
-// Sample cases of the lowered ops: ranks 2 to 4, channel counts that no vector width divides, one row, and enough rows that
-// the fast kernels flush their sums several times.
+// Sample cases of the lowered ops: ranks 2 to 4, channel counts that no vector width divides, one row, and enough rows
+// that the fast kernels flush their sums several times.
 std::vector<SampleCase> batch_norm_statistics_samples();
 std::vector<SampleCase> batch_norm_finalize_samples();
 std::vector<SampleCase> batch_norm_apply_samples();

@@ -1,8 +1,7 @@
 // The plain kernels of whole batch normalization, row-major. Programs that train are lowered to the ops of
 // ops/batch_norm_lowered; inference in fp32 has a fast kernel of its own.
-#include "ops/batch_normalization/batch_normalization.h"
-
 #include "ops/batch_norm_lowered/normalise_rows.h"
+#include "ops/batch_normalization/batch_normalization.h"
 #include "ops/batch_normalization/channels.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -12,17 +11,20 @@ namespace {
 
 // y = (x - mean) * factor + offset for one channel.
 template <typename T>
-void normalise_channel(const T* x, T* y, const ChannelView& view, int64_t channel, double mean, double factor, double offset) {
+void normalise_channel(const T* x, T* y, const ChannelView& view, int64_t channel, double mean, double factor,
+                       double offset) {
   view.for_each_run(channel, [&](int64_t i, int64_t end) {
     for (; i < end; ++i) y[i] = static_cast<T>((static_cast<double>(x[i]) - mean) * factor + offset);
   });
 }
 
-template <typename T> void set(T* array, int64_t i, double value) {
+template <typename T>
+void set(T* array, int64_t i, double value) {
   if (array) array[i] = static_cast<T>(value);
 }
 
-template <typename T> void run_training(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_training(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[0].shape);
   const double epsilon = batch_norm_epsilon(spec.attributes);
   const RunningRule rule{batch_norm_momentum(spec.attributes), batch_norm_unbiased(spec.attributes)};
@@ -43,19 +45,22 @@ template <typename T> void run_training(const KernelSpec& spec, const KernelCont
   });
 }
 
-template <typename T> void run_inference(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_inference(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[0].shape);
   const double epsilon = batch_norm_epsilon(spec.attributes);
   const T *x = context.in<T>(0), *scale = context.in<T>(1), *bias = context.in<T>(2);
   const T *mean = context.in<T>(3), *variance = context.in<T>(4);
   parallel_for(view.channels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      normalise_channel(x, context.out<T>(0), view, c, mean[c], inverse_deviation(variance[c], epsilon) * scale[c], bias[c]);
+      normalise_channel(x, context.out<T>(0), view, c, mean[c], inverse_deviation(variance[c], epsilon) * scale[c],
+                        bias[c]);
     }
   });
 }
 
-template <typename T> void run_forward(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_forward(const KernelSpec& spec, const KernelContext& context) {
   spec.attributes.get_int("training_mode", 0) != 0 ? run_training<T>(spec, context) : run_inference<T>(spec, context);
 }
 
@@ -66,7 +71,8 @@ struct GradientSums {
 };
 
 template <typename T>
-GradientSums gradient_sums(const T* dy, const T* x, const ChannelView& view, int64_t channel, double mean, double inv_std) {
+GradientSums gradient_sums(const T* dy, const T* x, const ChannelView& view, int64_t channel, double mean,
+                           double inv_std) {
   GradientSums sums;
   view.for_each_run(channel, [&](int64_t i, int64_t end) {
     for (; i < end; ++i) {
@@ -78,7 +84,8 @@ GradientSums gradient_sums(const T* dy, const T* x, const ChannelView& view, int
 }
 
 // Ioffe, Szegedy: Batch Normalization, 2015, section 3: the batch's mean and variance depend on x too.
-template <typename T> void run_training_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_training_grad(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[1].shape);
   const auto count = static_cast<double>(view.values_per_channel());
   const T *dy = context.in<T>(0), *x = context.in<T>(1), *scale = context.in<T>(2);
@@ -100,7 +107,8 @@ template <typename T> void run_training_grad(const KernelSpec& spec, const Kerne
   });
 }
 
-template <typename T> void run_inference_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void run_inference_grad(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[1].shape);
   const double epsilon = batch_norm_epsilon(spec.attributes);
   const T *dy = context.in<T>(0), *x = context.in<T>(1), *scale = context.in<T>(2);
@@ -119,11 +127,14 @@ template <typename T> void run_inference_grad(const KernelSpec& spec, const Kern
   });
 }
 
-template <typename T> void add_kernels(Registry& registry) {
-  registry.add(KernelDef{.op = kBatchNormalization, .dtype = dtype_of<T>(), .make = make_function_kernel<run_forward<T>>});
-  registry.add(KernelDef{.op = kBatchNormalizationGrad, .dtype = dtype_of<T>(),
-                         .make = make_function_kernel<run_training_grad<T>>});
-  registry.add(KernelDef{.op = kBatchNormalizationInferenceGrad, .dtype = dtype_of<T>(),
+template <typename T>
+void add_kernels(Registry& registry) {
+  registry.add(
+      KernelDef{.op = kBatchNormalization, .dtype = dtype_of<T>(), .make = make_function_kernel<run_forward<T>>});
+  registry.add(KernelDef{
+      .op = kBatchNormalizationGrad, .dtype = dtype_of<T>(), .make = make_function_kernel<run_training_grad<T>>});
+  registry.add(KernelDef{.op = kBatchNormalizationInferenceGrad,
+                         .dtype = dtype_of<T>(),
                          .make = make_function_kernel<run_inference_grad<T>>});
 }
 
@@ -164,8 +175,12 @@ void register_batch_normalization_cpu(Registry& registry) {
   add_kernels<float>(registry);
   add_kernels<double>(registry);
   const OperandLayout image = OperandLayout::kChannelsLast, vector = OperandLayout::kRowMajor;
-  registry.add(KernelDef{.op = kBatchNormalization, .priority = 10, .input_layouts = {image, vector},
-                         .output_layouts = {image, vector}, .accepts = is_inference, .make = make_inference});
+  registry.add(KernelDef{.op = kBatchNormalization,
+                         .priority = 10,
+                         .input_layouts = {image, vector},
+                         .output_layouts = {image, vector},
+                         .accepts = is_inference,
+                         .make = make_inference});
 }
 
 }  // namespace onward

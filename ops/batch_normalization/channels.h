@@ -1,6 +1,6 @@
 #pragma once
-// The arithmetic that every form of batch normalization shares, written for clarity: the plain kernels are made of it. All
-// sums are in double.
+// The arithmetic that every form of batch normalization shares, written for clarity: the plain kernels are made of it.
+// All sums are in double.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -22,7 +22,8 @@ struct ChannelView {
   }
   int64_t values_per_channel() const { return batch * spatial; }
   // Calls body(begin, end) for each run of the channel's elements in row-major memory.
-  template <typename Body> void for_each_run(int64_t channel, Body&& body) const {
+  template <typename Body>
+  void for_each_run(int64_t channel, Body&& body) const {
     for (int64_t n = 0; n < batch; ++n) {
       const int64_t begin = (n * channels + channel) * spatial;
       body(begin, begin + spatial);
@@ -48,7 +49,8 @@ struct Moments {
 };
 
 // In two passes: first the mean, then deviations from it.
-template <typename T> Moments channel_moments(const T* x, const ChannelView& view, int64_t channel) {
+template <typename T>
+Moments channel_moments(const T* x, const ChannelView& view, int64_t channel) {
   Moments moments;
   moments.count = static_cast<double>(view.values_per_channel());
   if (moments.count == 0) return moments;
@@ -66,14 +68,16 @@ template <typename T> Moments channel_moments(const T* x, const ChannelView& vie
   return moments;
 }
 
-// The rule by which running statistics follow those of a batch. ONNX: running * momentum + batch * (1 - momentum), with the
-// population variance; `unbiased` takes m2 / (count - 1) instead, as PyTorch does.
+// The rule by which running statistics follow those of a batch. ONNX: running * momentum + batch * (1 - momentum), with
+// the population variance; `unbiased` takes m2 / (count - 1) instead, as PyTorch does.
 struct RunningRule {
   double momentum = 0.9;
   bool unbiased = false;
 
   // No numbers leave the running statistics as they are.
-  double mean(double running, const Moments& batch) const { return batch.count > 0 ? blend(running, batch.mean) : running; }
+  double mean(double running, const Moments& batch) const {
+    return batch.count > 0 ? blend(running, batch.mean) : running;
+  }
   double variance(double running, const Moments& batch) const {
     if (batch.count == 0) return running;
     return blend(running, unbiased ? batch.m2 / (batch.count - 1) : batch.population_variance());
@@ -85,7 +89,8 @@ struct RunningRule {
 
 inline double inverse_deviation(double variance, double epsilon) { return 1 / std::sqrt(variance + epsilon); }
 
-// Error(kModel) when a batch has one value per channel: its variance says nothing. `node` is how messages name the node.
+// Error(kModel) when a batch has one value per channel: its variance says nothing. `node` is how messages name the
+// node.
 void check_values_per_channel(double count, const std::string& node);
 
 }  // namespace onward

@@ -1,7 +1,8 @@
-// onward::BroadcastTo: x repeated to the attribute `shape`, by NumPy's rules, any element type. Expand (ONNX) becomes it.
+// onward::BroadcastTo: x repeated to the attribute `shape`, by NumPy's rules, any element type. Expand (ONNX) becomes
+// it.
 //
-// `batch`=1 says that the repeated rows are those of a batch, each replica holding its own: the gradient of a sum over the
-// rows. Without it a value that is the same on every replica stays so.
+// `batch`=1 says that the repeated rows are those of a batch, each replica holding its own: the gradient of a sum over
+// the rows. Without it a value that is the same on every replica stays so.
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
@@ -20,7 +21,9 @@ void infer(InferContext& context) {
   context.set(0, context.dtype(0), to);
 }
 
-void gradient(GradientContext& context) { context.set_dx(0, context.reduce_to(context.dy(0), context.x(0)->type.shape())); }
+void gradient(GradientContext& context) {
+  context.set_dx(0, context.reduce_to(context.dy(0), context.x(0)->type.shape()));
+}
 
 void distribute(DistributionContext& context) {
   const Shape from = context.node().input(0)->type.shape();
@@ -39,11 +42,26 @@ void distribute(DistributionContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "channels", .inputs = {SampleInput{.shape = {3, 1, 1}}}, .attributes = {{"shape", Shape{2, 3, 4, 5}}}, .gradients = {0}},
-          {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .attributes = {{"shape", Shape{2, 3}}}, .gradients = {0}},
-          {.name = "spatial", .inputs = {SampleInput{.shape = {2, 3, 1, 1}}}, .attributes = {{"shape", Shape{2, 3, 4, 5}}}, .gradients = {0}},
-          {.name = "rows", .inputs = {SampleInput{.shape = {2, 1}}}, .attributes = {{"shape", Shape{2, 4}}}, .gradients = {0}},
-          {.name = "same", .inputs = {SampleInput{.shape = {2, 3}}}, .attributes = {{"shape", Shape{2, 3}}}, .gradients = {0}}};
+  return {{.name = "channels",
+           .inputs = {SampleInput{.shape = {3, 1, 1}}},
+           .attributes = {{"shape", Shape{2, 3, 4, 5}}},
+           .gradients = {0}},
+          {.name = "scalar",
+           .inputs = {SampleInput{.shape = {}}},
+           .attributes = {{"shape", Shape{2, 3}}},
+           .gradients = {0}},
+          {.name = "spatial",
+           .inputs = {SampleInput{.shape = {2, 3, 1, 1}}},
+           .attributes = {{"shape", Shape{2, 3, 4, 5}}},
+           .gradients = {0}},
+          {.name = "rows",
+           .inputs = {SampleInput{.shape = {2, 1}}},
+           .attributes = {{"shape", Shape{2, 4}}},
+           .gradients = {0}},
+          {.name = "same",
+           .inputs = {SampleInput{.shape = {2, 3}}},
+           .attributes = {{"shape", Shape{2, 3}}},
+           .gradients = {0}}};
 }
 
 // ---- Expand: the shape is an input that broadcasts both ways.
@@ -70,10 +88,21 @@ void normalise_expand(NormaliseContext& context) {
 }  // namespace
 
 void register_broadcast_to(Registry& registry) {
-  registry.add(OpDef{.id = kBroadcastTo, .summary = "repeats a tensor to a shape", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer, .gradient = gradient, .distribute = distribute, .samples = samples});
-  registry.add(OpDef{.id = {"", "Expand"}, .versions = {8, 13}, .summary = "repeats a tensor to a shape (becomes onward::BroadcastTo)",
-                     .inputs = {2, 2}, .outputs = {1, 1}, .infer = infer_expand, .normalise = normalise_expand});
+  registry.add(OpDef{.id = kBroadcastTo,
+                     .summary = "repeats a tensor to a shape",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute,
+                     .samples = samples});
+  registry.add(OpDef{.id = {"", "Expand"},
+                     .versions = {8, 13},
+                     .summary = "repeats a tensor to a shape (becomes onward::BroadcastTo)",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer_expand,
+                     .normalise = normalise_expand});
 }
 
 }  // namespace onward

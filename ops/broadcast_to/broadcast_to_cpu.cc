@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kGrain = 16384;
 
-template <typename Word> ONWARD_SIMD void fill(Word* to, Word value, int64_t count) {
+template <typename Word>
+ONWARD_SIMD void fill(Word* to, Word value, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = value;
 }
 
@@ -45,20 +46,22 @@ struct Rows {
   }
 };
 
-template <typename Word> void broadcast(const Rows& rows, const void* from, void* to) {
+template <typename Word>
+void broadcast(const Rows& rows, const void* from, void* to) {
   const Word* source = static_cast<const Word*>(from);
   Word* target = static_cast<Word*>(to);
-  parallel_for(element_count(rows.outer), kGrain / std::max<int64_t>(rows.length, 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const Word* start = source + rows.source(row);
-      Word* out = target + row * rows.length;
-      if (rows.repeated) {
-        if (rows.length) fill(out, *start, rows.length);
-      } else {
-        std::copy_n(start, rows.length, out);
-      }
-    }
-  });
+  parallel_for(element_count(rows.outer), kGrain / std::max<int64_t>(rows.length, 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) {
+                   const Word* start = source + rows.source(row);
+                   Word* out = target + row * rows.length;
+                   if (rows.repeated) {
+                     if (rows.length) fill(out, *start, rows.length);
+                   } else {
+                     std::copy_n(start, rows.length, out);
+                   }
+                 }
+               });
 }
 
 void run(const KernelSpec& spec, const KernelContext& context) {
@@ -81,7 +84,9 @@ bool moves_words(const KernelSpec& spec) {
 }  // namespace
 
 void register_broadcast_to_cpu(Registry& registry) {
-  registry.add(KernelDef{.op = {kOnwardDomain, "BroadcastTo"}, .dtype = DType::kUndefined, .accepts = moves_words,
+  registry.add(KernelDef{.op = {kOnwardDomain, "BroadcastTo"},
+                         .dtype = DType::kUndefined,
+                         .accepts = moves_words,
                          .make = make_function_kernel<run>});
 }
 

@@ -1,5 +1,5 @@
-// Cast: the same numbers in another type. Floats become integers by truncation towards zero and saturate; anything that is
-// not 0 becomes true.
+// Cast: the same numbers in another type. Floats become integers by truncation towards zero and saturate; anything that
+// is not 0 becomes true.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,8 @@ void gradient(GradientContext& context) {
 
 // Rounding a partial float to an integer would not be linear.
 void distribute(DistributionContext& context) {
-  const bool to_integer = is_floating(context.node().input(0)->type.dtype) && !is_floating(target(context.node().attributes));
+  const bool to_integer =
+      is_floating(context.node().input(0)->type.dtype) && !is_floating(target(context.node().attributes));
   context.pointwise(!to_integer && target(context.node().attributes) != DType::kBool);
 }
 
@@ -69,17 +70,25 @@ SampleCase to_type(const char* name, DType from, DType to) {
 }
 
 std::vector<SampleCase> samples() {
-  return {to_type("to float64", DType::kFloat64, DType::kFloat64), to_type("to float32", DType::kFloat64, DType::kFloat32),
-          to_type("to int64", DType::kFloat64, DType::kInt64),     to_type("to bool", DType::kFloat64, DType::kBool),
-          to_type("from int64", DType::kInt64, DType::kFloat32),   to_type("from int32", DType::kInt32, DType::kInt64)};
+  return {
+      to_type("to float64", DType::kFloat64, DType::kFloat64), to_type("to float32", DType::kFloat64, DType::kFloat32),
+      to_type("to int64", DType::kFloat64, DType::kInt64),     to_type("to bool", DType::kFloat64, DType::kBool),
+      to_type("from int64", DType::kInt64, DType::kFloat32),   to_type("from int32", DType::kInt32, DType::kInt64)};
 }
 
 }  // namespace
 
 void register_cast(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Cast"}, .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25}, .summary = "another element type",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .distribute = distribute, .samples = samples});
+  registry.add(OpDef{.id = {"", "Cast"},
+                     .versions = {1, 6, 9, 13, 19, 21, 23, 24, 25},
+                     .summary = "another element type",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
+                     .samples = samples});
 }
 
 }  // namespace onward

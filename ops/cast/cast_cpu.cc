@@ -12,22 +12,31 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 // The 16-bit floats as types of their own, so that they are not taken for integers.
-struct Half { uint16_t bits; };
-struct BFloat16 { uint16_t bits; };
+struct Half {
+  uint16_t bits;
+};
+struct BFloat16 {
+  uint16_t bits;
+};
 
-template <typename T> T widen(T x) { return x; }
+template <typename T>
+T widen(T x) {
+  return x;
+}
 float widen(Half x) { return half_to_float(x.bits); }
 float widen(BFloat16 x) { return bfloat16_to_float(x.bits); }
 
 // A float to an integer: towards zero, to the nearest bound when out of range, NaN to 0.
-template <typename To, typename From> To truncate(From x) {
+template <typename To, typename From>
+To truncate(From x) {
   if (x != x) return 0;
   if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
   if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
   return static_cast<To>(x);
 }
 
-template <typename To, typename From> To convert(From raw) {
+template <typename To, typename From>
+To convert(From raw) {
   const auto x = widen(raw);
   if constexpr (std::is_same_v<To, Half>) {
     return {float_to_half(static_cast<float>(x))};
@@ -42,7 +51,8 @@ template <typename To, typename From> To convert(From raw) {
   }
 }
 
-template <typename From, typename To> void cast(const KernelSpec& spec, const KernelContext& context) {
+template <typename From, typename To>
+void cast(const KernelSpec& spec, const KernelContext& context) {
   const From* x = context.in<From>(0);
   To* y = context.out<To>(0);
   parallel_for(spec.outputs[0].count(), kGrain, [&](int64_t begin, int64_t end) {
@@ -50,7 +60,8 @@ template <typename From, typename To> void cast(const KernelSpec& spec, const Ke
   });
 }
 
-template <typename From> KernelFunction cast_to(DType to) {
+template <typename From>
+KernelFunction cast_to(DType to) {
   switch (to) {
     case DType::kFloat32: return cast<From, float>;
     case DType::kFloat64: return cast<From, double>;
@@ -100,9 +111,7 @@ class CastKernel final : public Kernel {
   KernelFunction function_;
 };
 
-bool accepts(const KernelSpec& spec) {
-  return find_cast(spec.inputs[0].dtype, spec.outputs[0].dtype) != nullptr;
-}
+bool accepts(const KernelSpec& spec) { return find_cast(spec.inputs[0].dtype, spec.outputs[0].dtype) != nullptr; }
 
 std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<CastKernel>(spec); }
 
@@ -110,8 +119,12 @@ std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<C
 
 void register_cast_cpu(Registry& registry) {
   const std::vector<OperandLayout> same{OperandLayout::kSame};
-  registry.add(KernelDef{.op = {"", "Cast"}, .dtype = DType::kUndefined, .input_layouts = same, .output_layouts = same,
-                         .accepts = accepts, .make = make});
+  registry.add(KernelDef{.op = {"", "Cast"},
+                         .dtype = DType::kUndefined,
+                         .input_layouts = same,
+                         .output_layouts = same,
+                         .accepts = accepts,
+                         .make = make});
 }
 
 }  // namespace onward

@@ -1,5 +1,5 @@
-// Clip: y = min(max(x, min), max), bounds as attributes. The gradient passes where x is inside the bounds, ends included,
-// as PyTorch's clamp has it.
+// Clip: y = min(max(x, min), max), bounds as attributes. The gradient passes where x is inside the bounds, ends
+// included, as PyTorch's clamp has it.
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
@@ -18,7 +18,8 @@ void normalise(NormaliseContext& context) {
   if (context.opset() < 11) return;
   const char* names[] = {"min", "max"};
   for (std::size_t i = 0; i < 2; ++i) {
-    if (const HostTensor* bound = context.constant(i + 1)) context.node().attributes.set(names[i], bound->to_double().at(0));
+    if (const HostTensor* bound = context.constant(i + 1))
+      context.node().attributes.set(names[i], bound->to_double().at(0));
   }
   context.drop_inputs_from(1);
 }
@@ -33,9 +34,11 @@ std::vector<SampleCase> samples() {
           {.name = "no upper bound", .inputs = x, .attributes = {{"min", 0.0}}, .gradients = {0}},
           {.name = "no lower bound", .inputs = x, .attributes = {{"max", 0.0}}, .gradients = {0}},
           {.name = "unbounded", .inputs = x, .gradients = {0}},
-          {.name = "int64", .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt64}},
+          {.name = "int64",
+           .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt64}},
            .attributes = {{"min", -3.0}, {"max", 4.0}}},
-          {.name = "int32", .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt32}},
+          {.name = "int32",
+           .inputs = {SampleInput{.shape = {9}, .low = -9, .high = 9, .dtype = DType::kInt32}},
            .attributes = {{"min", -3.0}, {"max", 4.0}}}};
 }
 
@@ -47,12 +50,24 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_clip(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Clip"}, .versions = {1, 6, 11, 12, 13}, .summary = "x limited to [min, max]",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient,
-                     .normalise = normalise, .samples = samples, .in_place = {{0, 0}},
+  registry.add(OpDef{.id = {"", "Clip"},
+                     .versions = {1, 6, 11, 12, 13},
+                     .summary = "x limited to [min, max]",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .samples = samples,
+                     .in_place = {{0, 0}},
                      .no_gradient_inputs = {1, 2}});
-  registry.add(OpDef{.id = kClipGrad, .summary = "gradient of Clip from dy and x", .inputs = {2, 2}, .outputs = {1, 1},
-                     .infer = infer, .samples = grad_samples, .in_place = {{0, 0}, {1, 0}}});
+  registry.add(OpDef{.id = kClipGrad,
+                     .summary = "gradient of Clip from dy and x",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .samples = grad_samples,
+                     .in_place = {{0, 0}, {1, 0}}});
 }
 
 }  // namespace onward

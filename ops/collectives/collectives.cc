@@ -37,8 +37,8 @@ void infer_all_gather(InferContext& context) {
 void distribute_all_reduce(DistributionContext& context) {
   for (std::size_t i = 0; i < context.node().inputs().size(); ++i) {
     if (context.input(i) != Distribution::kPartial) {
-      context.fail(fmt::format("adds '{}' over the replicas although it is {}, not partial", context.node().input(i)->name(),
-                               distribution_name(context.input(i))));
+      context.fail(fmt::format("adds '{}' over the replicas although it is {}, not partial",
+                               context.node().input(i)->name(), distribution_name(context.input(i))));
     }
   }
   context.set_all(Distribution::kReplicated);
@@ -59,26 +59,42 @@ std::vector<SampleCase> all_reduce_samples() {
   return {{.name = "one", .inputs = {SampleInput{.shape = {5}}}, .attributes = {{"collective", int64_t{0}}}},
           {.name = "bucket",
            .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {}}, SampleInput{.shape = {17}}},
-           .outputs = 3, .attributes = {{"collective", int64_t{1}}}},
-          {.name = "counts", .inputs = {SampleInput{.shape = {}, .low = 0, .high = 9, .dtype = DType::kInt64}},
+           .outputs = 3,
+           .attributes = {{"collective", int64_t{1}}}},
+          {.name = "counts",
+           .inputs = {SampleInput{.shape = {}, .low = 0, .high = 9, .dtype = DType::kInt64}},
            .attributes = {{"collective", int64_t{2}}}}};
 }
 
 std::vector<SampleCase> all_gather_samples() {
-  return {{.name = "one replica", .inputs = {SampleInput{.shape = {7}, .exact_type = true}},
+  return {{.name = "one replica",
+           .inputs = {SampleInput{.shape = {7}, .exact_type = true}},
            .attributes = {{"collective", int64_t{0}}, {"replicas", int64_t{1}}}}};
 }
 
 }  // namespace
 
 void register_collectives(Registry& registry) {
-  registry.add(OpDef{.id = kAllReduce, .summary = "the sum over all replicas of each operand", .inputs = {1, kVariadic},
-                     .outputs = {1, kVariadic}, .infer = infer_all_reduce, .distribute = distribute_all_reduce,
-                     .samples = all_reduce_samples, .in_place_of = each_in_place, .communicates = true,
-                     .constant_folds = false, .precision = PrecisionClass::kAccurate});
-  registry.add(OpDef{.id = kAllGather, .summary = "the values of all replicas, in rank order", .inputs = {1, 1},
-                     .outputs = {1, 1}, .infer = infer_all_gather, .distribute = distribute_all_gather,
-                     .samples = all_gather_samples, .communicates = true, .constant_folds = false,
+  registry.add(OpDef{.id = kAllReduce,
+                     .summary = "the sum over all replicas of each operand",
+                     .inputs = {1, kVariadic},
+                     .outputs = {1, kVariadic},
+                     .infer = infer_all_reduce,
+                     .distribute = distribute_all_reduce,
+                     .samples = all_reduce_samples,
+                     .in_place_of = each_in_place,
+                     .communicates = true,
+                     .constant_folds = false,
+                     .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = kAllGather,
+                     .summary = "the values of all replicas, in rank order",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_all_gather,
+                     .distribute = distribute_all_gather,
+                     .samples = all_gather_samples,
+                     .communicates = true,
+                     .constant_folds = false,
                      .precision = PrecisionClass::kAccurate});
 }
 

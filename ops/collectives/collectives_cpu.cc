@@ -29,7 +29,8 @@ bool follows(const KernelSpec& spec, const KernelContext& context, std::size_t i
 }
 
 // A bucket whose members lie side by side is one call; the padding between them is summed too, which harms nobody. Else
-// there is one call per operand. Members lie in the same way on every replica, because a plan decides it from the bucket.
+// there is one call per operand. Members lie in the same way on every replica, because a plan decides it from the
+// bucket.
 bool is_one_run(const KernelSpec& spec, const KernelContext& context) {
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     if (context.inputs[i] != context.outputs[i]) return false;
@@ -50,7 +51,8 @@ void all_reduce(const KernelSpec& spec, const KernelContext& context) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     copy(context, i, spec.outputs[i].bytes());
-    if (!is_alone(context)) communicator->all_reduce_sum(context.outputs[i], spec.outputs[i].count(), spec.outputs[i].dtype);
+    if (!is_alone(context))
+      communicator->all_reduce_sum(context.outputs[i], spec.outputs[i].count(), spec.outputs[i].dtype);
   }
 }
 
@@ -70,10 +72,10 @@ void all_gather(const KernelSpec& spec, const KernelContext& context) {
 }  // namespace
 
 void register_collectives_cpu(Registry& registry) {
-  registry.add(KernelDef{.op = {kOnwardDomain, "AllReduce"}, .dtype = DType::kUndefined,
-                         .make = make_function_kernel<all_reduce>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "AllGather"}, .dtype = DType::kUndefined,
-                         .make = make_function_kernel<all_gather>});
+  registry.add(KernelDef{
+      .op = {kOnwardDomain, "AllReduce"}, .dtype = DType::kUndefined, .make = make_function_kernel<all_reduce>});
+  registry.add(KernelDef{
+      .op = {kOnwardDomain, "AllGather"}, .dtype = DType::kUndefined, .make = make_function_kernel<all_gather>});
 }
 
 }  // namespace onward

@@ -1,5 +1,6 @@
 // Concat: tensors joined along one axis, any element type. Normal form: `axis` non-negative.
-// onward::SliceAxis, the elements [begin, end) of one axis, is its gradient; the gradient of a slice is a Concat with zeros.
+// onward::SliceAxis, the elements [begin, end) of one axis, is its gradient; the gradient of a slice is a Concat with
+// zeros.
 #include <algorithm>
 
 #include "ops/core/axes.h"
@@ -27,7 +28,8 @@ void infer(InferContext& context) {
     const int64_t more = same_rank ? shape[axis] : 0;
     if (same_rank) shape[axis] = joined[axis];
     context.require(same_rank && shape == joined && context.dtype(i) == context.dtype(0),
-                    "shapes and types that agree but for axis " + std::to_string(axis), context.type(i).text() + " after " + context.type(0).text());
+                    "shapes and types that agree but for axis " + std::to_string(axis),
+                    context.type(i).text() + " after " + context.type(0).text());
     joined[axis] += more;
   }
   context.set(0, context.dtype(0), joined);
@@ -68,11 +70,21 @@ void distribute(DistributionContext& context) {
 
 std::vector<SampleCase> samples() {
   const SampleInput wide{.shape = {2, 3, 4}}, narrow{.shape = {2, 1, 4}};
-  return {{.name = "channels", .inputs = {wide, narrow, wide}, .attributes = {{"axis", int64_t{1}}}, .gradients = {0, 1, 2}},
-          {.name = "rows", .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {1, 3}}}, .attributes = {{"axis", int64_t{0}}}, .gradients = {0, 1}},
-          {.name = "last", .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {2, 2}}}, .attributes = {{"axis", int64_t{1}}}, .gradients = {1}},
-          {.name = "shape", .inputs = {SampleInput{.shape = {1}, .low = 0, .high = 9, .dtype = DType::kInt64},
-                                       SampleInput{.shape = {2}, .low = 0, .high = 9, .dtype = DType::kInt64}},
+  return {{.name = "channels",
+           .inputs = {wide, narrow, wide},
+           .attributes = {{"axis", int64_t{1}}},
+           .gradients = {0, 1, 2}},
+          {.name = "rows",
+           .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {1, 3}}},
+           .attributes = {{"axis", int64_t{0}}},
+           .gradients = {0, 1}},
+          {.name = "last",
+           .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {2, 2}}},
+           .attributes = {{"axis", int64_t{1}}},
+           .gradients = {1}},
+          {.name = "shape",
+           .inputs = {SampleInput{.shape = {1}, .low = 0, .high = 9, .dtype = DType::kInt64},
+                      SampleInput{.shape = {2}, .low = 0, .high = 9, .dtype = DType::kInt64}},
            .attributes = {{"axis", int64_t{0}}}}};
 }
 
@@ -99,7 +111,8 @@ void slice_gradient(GradientContext& context) {
   if (begin > 0) parts.push_back(zeros(begin));
   parts.push_back(context.dy(0));
   if (end < shape[axis]) parts.push_back(zeros(shape[axis] - end));
-  context.set_dx(0, parts.size() == 1 ? parts[0] : context.emit("Concat", parts, {{"axis", static_cast<int64_t>(axis)}}));
+  context.set_dx(0,
+                 parts.size() == 1 ? parts[0] : context.emit("Concat", parts, {{"axis", static_cast<int64_t>(axis)}}));
 }
 
 void distribute_slice(DistributionContext& context) {
@@ -113,19 +126,33 @@ std::vector<SampleCase> slice_samples() {
   const auto slice = [](int64_t axis, int64_t begin, int64_t end) {
     return Attributes{{"axis", axis}, {"begin", begin}, {"end", end}};
   };
-  return {{.name = "middle", .inputs = {SampleInput{.shape = {2, 5, 3}}}, .attributes = slice(1, 1, 3), .gradients = {0}},
-          {.name = "last", .inputs = {SampleInput{.shape = {2, 5}}}, .attributes = slice(1, 2, 5), .gradients = {0}},
-          {.name = "rows", .inputs = {SampleInput{.shape = {3, 2}}}, .attributes = slice(0, 0, 2), .gradients = {0}}};
+  return {
+      {.name = "middle", .inputs = {SampleInput{.shape = {2, 5, 3}}}, .attributes = slice(1, 1, 3), .gradients = {0}},
+      {.name = "last", .inputs = {SampleInput{.shape = {2, 5}}}, .attributes = slice(1, 2, 5), .gradients = {0}},
+      {.name = "rows", .inputs = {SampleInput{.shape = {3, 2}}}, .attributes = slice(0, 0, 2), .gradients = {0}}};
 }
 
 }  // namespace
 
 void register_concat(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Concat"}, .versions = {1, 4, 11, 13}, .summary = "tensors joined along an axis",
-                     .inputs = {1, kVariadic}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise,
-                     .distribute = distribute, .samples = samples});
-  registry.add(OpDef{.id = kSliceAxis, .summary = "a range of one axis", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer_slice, .gradient = slice_gradient, .distribute = distribute_slice, .samples = slice_samples});
+  registry.add(OpDef{.id = {"", "Concat"},
+                     .versions = {1, 4, 11, 13},
+                     .summary = "tensors joined along an axis",
+                     .inputs = {1, kVariadic},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
+                     .samples = samples});
+  registry.add(OpDef{.id = kSliceAxis,
+                     .summary = "a range of one axis",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_slice,
+                     .gradient = slice_gradient,
+                     .distribute = distribute_slice,
+                     .samples = slice_samples});
 }
 
 }  // namespace onward

@@ -20,7 +20,8 @@ void copy_runs(const char* from, int64_t from_stride, char* to, int64_t to_strid
 }
 
 AxisSplit split_of(const KernelSpec& spec, const Operand& operand) {
-  return split_at(operand.shape, static_cast<std::size_t>(resolve_axis(spec.attributes.get_int("axis"), operand.shape.size())));
+  return split_at(operand.shape,
+                  static_cast<std::size_t>(resolve_axis(spec.attributes.get_int("axis"), operand.shape.size())));
 }
 
 void concat(const KernelSpec& spec, const KernelContext& context) {
@@ -39,15 +40,16 @@ void slice_axis(const KernelSpec& spec, const KernelContext& context) {
   const AxisSplit whole = split_of(spec, spec.inputs[0]);
   const int64_t begin = spec.attributes.get_int("begin"), end = spec.attributes.get_int("end");
   const int64_t run = (end - begin) * whole.inner * size;
-  copy_runs(context.in<char>(0) + begin * whole.inner * size, whole.axis * whole.inner * size, context.out<char>(0), run,
-            whole.outer, run);
+  copy_runs(context.in<char>(0) + begin * whole.inner * size, whole.axis * whole.inner * size, context.out<char>(0),
+            run, whole.outer, run);
 }
 
 }  // namespace
 
 void register_concat_cpu(Registry& registry) {
   registry.add(KernelDef{.op = {"", "Concat"}, .dtype = DType::kUndefined, .make = make_function_kernel<concat>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "SliceAxis"}, .dtype = DType::kUndefined, .make = make_function_kernel<slice_axis>});
+  registry.add(KernelDef{
+      .op = {kOnwardDomain, "SliceAxis"}, .dtype = DType::kUndefined, .make = make_function_kernel<slice_axis>});
 }
 
 }  // namespace onward

@@ -15,13 +15,16 @@ HostTensor constant_value(const Attributes& attributes) {
     const auto values = attributes.get_ints("value_ints");
     return HostTensor::from<int64_t>({static_cast<int64_t>(values.size())}, values);
   }
-  if (attributes.has("value_float")) return HostTensor::scalar<float>(static_cast<float>(attributes.get_double("value_float")));
+  if (attributes.has("value_float"))
+    return HostTensor::scalar<float>(static_cast<float>(attributes.get_double("value_float")));
   if (attributes.has("value_floats")) {
     const auto values = attributes.get_floats("value_floats");
     return HostTensor::from<float>({static_cast<int64_t>(values.size())}, values);
   }
-  throw Error(ErrorKind::kModel, "expected a Constant with one of the attributes value, value_int, value_ints, value_float "
-                                 "and value_floats, found " + (attributes.size() ? to_string(attributes) : "none"));
+  throw Error(ErrorKind::kModel,
+              "expected a Constant with one of the attributes value, value_int, value_ints, value_float "
+              "and value_floats, found " +
+                  (attributes.size() ? to_string(attributes) : "none"));
 }
 
 HostTensor constant_value(const Node& node) {
@@ -51,8 +54,14 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_constant(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Constant"}, .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25}, .summary = "a tensor held by the node",
-                     .inputs = {0, 0}, .outputs = {1, 1}, .infer = infer, .distribute = distribute, .samples = samples});
+  registry.add(OpDef{.id = {"", "Constant"},
+                     .versions = {1, 9, 11, 12, 13, 19, 21, 23, 24, 25},
+                     .summary = "a tensor held by the node",
+                     .inputs = {0, 0},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .samples = samples});
 }
 
 }  // namespace onward

@@ -16,7 +16,8 @@ void infer(InferContext& context) {
 void distribute(DistributionContext& context) { context.set_all(Distribution::kReplicated); }
 
 std::vector<SampleCase> samples() {
-  const std::vector<std::optional<SampleInput>> shape{SampleInput{.shape = {2}, .dtype = DType::kInt64, .values = {2, 3}}};
+  const std::vector<std::optional<SampleInput>> shape{
+      SampleInput{.shape = {2}, .dtype = DType::kInt64, .values = {2, 3}}};
   return {{.name = "ones", .inputs = shape, .attributes = {{"value", HostTensor::from<int64_t>({1}, {1})}}},
           {.name = "zeros", .inputs = shape}};
 }
@@ -24,8 +25,14 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_constant_of_shape(Registry& registry) {
-  registry.add(OpDef{.id = {"", "ConstantOfShape"}, .versions = {9, 20, 21, 23, 24, 25}, .summary = "a tensor of one repeated number",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .distribute = distribute, .samples = samples});
+  registry.add(OpDef{.id = {"", "ConstantOfShape"},
+                     .versions = {9, 20, 21, 23, 24, 25},
+                     .summary = "a tensor of one repeated number",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .samples = samples});
 }
 
 }  // namespace onward

@@ -6,8 +6,8 @@
 
 namespace onward {
 
-// The port through which collectives run. One object per replica; all members of a group call the same collectives in the
-// same order with the same sizes. Calls block the calling (communication) thread until the result is in place.
+// The port through which collectives run. One object per replica; all members of a group call the same collectives in
+// the same order with the same sizes. Calls block the calling (communication) thread until the result is in place.
 //
 // Sums add in ascending rank for every element, whatever the transport, so that every member holds the same bits.
 // Errors: Error(kDevice) on a mismatch of kind, count or type among members, on time-out, and once abort() was called.

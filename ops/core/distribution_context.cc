@@ -31,8 +31,10 @@ void DistributionContext::pointwise(bool linear) {
   if (partial && (!linear || split)) {
     fail("reads a sum that is not complete before it is added over the replicas, and is not linear in it");
   }
-  set_all(partial ? Distribution::kPartial : split ? Distribution::kBatchSplit
-                  : local ? Distribution::kLocal : Distribution::kReplicated);
+  set_all(partial ? Distribution::kPartial
+          : split ? Distribution::kBatchSplit
+          : local ? Distribution::kLocal
+                  : Distribution::kReplicated);
 }
 
 void DistributionContext::fail(const std::string& message) const {

@@ -15,8 +15,9 @@ class DistributionContext {
   Distribution input(std::size_t i) const;  // kReplicated for an absent input
   void set(std::size_t output, Distribution distribution);
   void set_all(Distribution distribution);
-  // Any batch-split input makes the outputs batch-split; all replicated (or local) inputs make them replicated (or local);
-  // a partial input is an error, unless `linear` and no other input is batch-split: then the outputs are partial.
+  // Any batch-split input makes the outputs batch-split; all replicated (or local) inputs make them replicated (or
+  // local); a partial input is an error, unless `linear` and no other input is batch-split: then the outputs are
+  // partial.
   void pointwise(bool linear = false);
   // Error(kModel) naming the node, only when there is more than one replica.
   void fail(const std::string& message) const;

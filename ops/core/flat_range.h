@@ -12,7 +12,8 @@ class FlatRange {
   int64_t size() const { return begins_.back(); }
 
   // Calls body(tensor, offset, n) for the pieces of tensors that make up [begin, end).
-  template <typename Body> void visit(int64_t begin, int64_t end, Body&& body) const {
+  template <typename Body>
+  void visit(int64_t begin, int64_t end, Body&& body) const {
     auto i = static_cast<std::size_t>(std::upper_bound(begins_.begin(), begins_.end(), begin) - begins_.begin()) - 1;
     for (; begin < end; ++i) {
       const int64_t n = std::min(end, begins_[i + 1]) - begin;

@@ -8,12 +8,13 @@ namespace onward {
 
 class Registry;
 
-// What a gradient rule sees: x(i) inputs, y(i) outputs, dy(i) gradients of outputs, and emit(...) to append nodes. Emitted
-// nodes are typed at once, so rules may look at the types of what they emitted. Accumulation over several uses is not the
-// rule's business: the backward pass does it.
+// What a gradient rule sees: x(i) inputs, y(i) outputs, dy(i) gradients of outputs, and emit(...) to append nodes.
+// Emitted nodes are typed at once, so rules may look at the types of what they emitted. Accumulation over several uses
+// is not the rule's business: the backward pass does it.
 class GradientContext {
  public:
-  GradientContext(Graph& graph, Node& node, std::vector<Value*> dys, std::vector<bool> wanted, const Registry& registry);
+  GradientContext(Graph& graph, Node& node, std::vector<Value*> dys, std::vector<bool> wanted,
+                  const Registry& registry);
 
   const Node& node() const { return node_; }
   const Attributes& attributes() const { return node_.attributes; }
@@ -31,7 +32,8 @@ class GradientContext {
   Value* emit(const OpId& op, std::vector<Value*> inputs, Attributes attributes = {});
   Value* emit(const char* onnx_op, std::vector<Value*> inputs, Attributes attributes = {});
   // Appends a node with `outputs` outputs.
-  std::vector<Value*> emit_all(const OpId& op, std::vector<Value*> inputs, std::size_t outputs, Attributes attributes = {});
+  std::vector<Value*> emit_all(const OpId& op, std::vector<Value*> inputs, std::size_t outputs,
+                               Attributes attributes = {});
   // Output i of the forward node, added if it was absent (indices of a pooling, the mask of a dropout).
   Value* forward_output(std::size_t i, const std::string& name);
   // A constant scalar of the type of `like`.

@@ -25,9 +25,9 @@ void check_inputs(const Node& node, const std::vector<HostTensor>& inputs) {
     const bool given = i < inputs.size() && !inputs[i].empty();
     if (!value && !given) continue;
     if (!value || !given || inputs[i].dtype() != value->type.dtype || inputs[i].shape() != value->type.shape()) {
-      throw Error(ErrorKind::kModel, fmt::format("{}: expected {} as input {}, found {}", node.text(),
-                                                 value ? value->type.text() : "nothing", i,
-                                                 given ? inputs[i].type().text() : "nothing"));
+      throw Error(ErrorKind::kModel,
+                  fmt::format("{}: expected {} as input {}, found {}", node.text(),
+                              value ? value->type.text() : "nothing", i, given ? inputs[i].type().text() : "nothing"));
     }
   }
 }
@@ -94,8 +94,10 @@ std::vector<HostTensor> run_node_on_host(const Node& node, const std::vector<Hos
   if (options.in_place) share_in_place(node, registry.op(node.op()), spec, buffers);
   const auto workspace_bytes = static_cast<int64_t>(kernel->workspace_bytes());
   HostTensor workspace = make_buffer({true, DType::kUInt8, {workspace_bytes}}, options.fill_with_nan);
-  kernel->run({.inputs = buffers.input_pointers.data(), .outputs = buffers.output_pointers.data(),
-               .workspace = workspace.edit(), .communicator = options.communicator});
+  kernel->run({.inputs = buffers.input_pointers.data(),
+               .outputs = buffers.output_pointers.data(),
+               .workspace = workspace.edit(),
+               .communicator = options.communicator});
 
   std::vector<HostTensor> outputs;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {

@@ -34,7 +34,7 @@ struct KernelSpec {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   int threads = 1;
-  int rank = 0;      // of the replica
+  int rank = 0;  // of the replica
   int replicas = 1;
   bool winograd = false;  // allow algorithms that change rounding beyond the order of additions
 
@@ -42,20 +42,27 @@ struct KernelSpec {
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].present; }
 };
 
-// The buffers of one run. Buffers are 64-byte aligned. An absent operand is a null pointer. Outputs hold garbage on entry,
-// except where an in-place pair shares them with an input.
+// The buffers of one run. Buffers are 64-byte aligned. An absent operand is a null pointer. Outputs hold garbage on
+// entry, except where an in-place pair shares them with an input.
 struct KernelContext {
   const void* const* inputs = nullptr;
   void* const* outputs = nullptr;
-  void* workspace = nullptr;  // Kernel::workspace_bytes() bytes, contents undefined
+  void* workspace = nullptr;             // Kernel::workspace_bytes() bytes, contents undefined
   Communicator* communicator = nullptr;  // for ops that communicate
 
-  template <typename T> const T* in(std::size_t i) const { return static_cast<const T*>(inputs[i]); }
-  template <typename T> T* out(std::size_t i) const { return static_cast<T*>(outputs[i]); }
+  template <typename T>
+  const T* in(std::size_t i) const {
+    return static_cast<const T*>(inputs[i]);
+  }
+  template <typename T>
+  T* out(std::size_t i) const {
+    return static_cast<T*>(outputs[i]);
+  }
 };
 
 // Prepared once for static shapes, run many times, on the calling thread and its team (ops/core/parallel.h). It never
-// allocates, never blocks (but for collectives) and reads no globals. A batch of zero rows is valid: sums over it are zero.
+// allocates, never blocks (but for collectives) and reads no globals. A batch of zero rows is valid: sums over it are
+// zero.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -67,16 +74,17 @@ class Kernel {
   virtual int reorders() const { return 0; }
 };
 
-// Which layout a kernel takes for an operand. kSame: any, but one for all kSame operands, if their shapes are equal; else
-// row-major.
+// Which layout a kernel takes for an operand. kSame: any, but one for all kSame operands, if their shapes are equal;
+// else row-major.
 enum class OperandLayout : uint8_t { kRowMajor, kChannelsLast, kSame };
 
 // The registration of one implementation.
 struct KernelDef {
   OpId op;
   Backend backend = Backend::kCpu;
-  DType dtype = DType::kFloat32;  // of the first floating input, else of the first floating output, else kUndefined: any
-  int priority = 0;               // the highest that accepts the node wins; 0 is the plain reference
+  DType dtype =
+      DType::kFloat32;  // of the first floating input, else of the first floating output, else kUndefined: any
+  int priority = 0;     // the highest that accepts the node wins; 0 is the plain reference
   // The last entry stands for all further operands; empty: all row-major.
   std::vector<OperandLayout> input_layouts;
   std::vector<OperandLayout> output_layouts;
@@ -92,7 +100,8 @@ DType kernel_dtype(const KernelSpec& spec);
 
 // A kernel that is one function of its spec and buffers.
 using KernelFunction = void (*)(const KernelSpec&, const KernelContext&);
-template <KernelFunction kRun> std::unique_ptr<Kernel> make_function_kernel(const KernelSpec& spec) {
+template <KernelFunction kRun>
+std::unique_ptr<Kernel> make_function_kernel(const KernelSpec& spec) {
   class FunctionKernel final : public Kernel {
    public:
     explicit FunctionKernel(const KernelSpec& s) : spec_(s) {}

@@ -24,7 +24,8 @@ Extents extents(const Shape& shape) {
 }
 
 // target[b][c][r] = source[b][r][c] for rows r and columns c, in tiles that stay in the first-level cache.
-template <typename T> void transpose_each(const T* source, T* target, int64_t batch, int64_t rows, int64_t columns) {
+template <typename T>
+void transpose_each(const T* source, T* target, int64_t batch, int64_t rows, int64_t columns) {
   constexpr int64_t kTile = 16;
   const int64_t tiles = (rows + kTile - 1) / kTile;
   parallel_for(batch * tiles, std::max<int64_t>(1, 4096 / (kTile * columns)), [&](int64_t begin, int64_t end) {
@@ -93,7 +94,8 @@ KernelSpec kernel_spec(const Node& node, int threads, int rank, int replicas) {
 namespace {
 
 // Calls visit(operand, declared layout) for every present operand.
-template <typename Spec, typename Visit> void for_each_operand(const KernelDef& kernel, Spec& spec, Visit&& visit) {
+template <typename Spec, typename Visit>
+void for_each_operand(const KernelDef& kernel, Spec& spec, Visit&& visit) {
   for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
     if (spec.inputs[i].present) visit(spec.inputs[i], kernel.input_layout(i));
   }

@@ -9,10 +9,12 @@ namespace onward {
 const HostTensor* NormaliseContext::constant(std::size_t i) const {
   const Value* value = node_.input(i);
   if (!value) return nullptr;
-  // An initializer of floats that becomes an attribute (a bound, a ratio) was no parameter, whatever the roles pass took it for.
+  // An initializer of floats that becomes an attribute (a bound, a ratio) was no parameter, whatever the roles pass
+  // took it for.
   const bool stored = value->role == Role::kConstant || value->role == Role::kParameter;
   if (!stored || value->data.empty()) {
-    throw Error(ErrorKind::kModel, fmt::format("expected input {} ('{}') to be a constant, found a computed value", i, value->name()));
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected input {} ('{}') to be a constant, found a computed value", i, value->name()));
   }
   return &value->data;
 }

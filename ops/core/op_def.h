@@ -54,14 +54,14 @@ struct SampleInput {
   bool exact_type = false;  // dtype means itself even if it is kFloat64: learning rates, statistics, sums
 };
 
-// One small case on which the conformance suite runs the op: shape rule against kernel, kernel against finite differences
-// through the gradient rule, fast kernels against the plain fp64 one.
+// One small case on which the conformance suite runs the op: shape rule against kernel, kernel against finite
+// differences through the gradient rule, fast kernels against the plain fp64 one.
 struct SampleCase {
   std::string name;
   std::vector<std::optional<SampleInput>> inputs;  // nullopt: absent
   int outputs = 1;
   Attributes attributes;
-  std::vector<int> gradients;           // inputs whose gradients are checked by finite differences
+  std::vector<int> gradients;            // inputs whose gradients are checked by finite differences
   std::vector<int> gradient_outputs{0};  // outputs that the checked scalar depends on
 };
 
@@ -91,10 +91,10 @@ struct OpDef {
   std::vector<InPlacePair> (*in_place_of)(const Node&) = nullptr;
   std::vector<ViewPair> views;
   std::vector<StatePair> states;
-  // Inputs that never receive a gradient although they are floating: running statistics, masks; also those of the file's form
-  // that the normal form has as attributes: bounds, ratios.
+  // Inputs that never receive a gradient although they are floating: running statistics, masks; also those of the
+  // file's form that the normal form has as attributes: bounds, ratios.
   std::vector<int> no_gradient_inputs;
-  bool communicates = false;  // runs a collective: on the communication stream, in one total order
+  bool communicates = false;   // runs a collective: on the communication stream, in one total order
   bool constant_folds = true;  // may run at load time when all inputs are constants
   PrecisionClass precision = PrecisionClass::kFollow;
 };

@@ -11,8 +11,8 @@ void prepare_compute_thread(int threads);
 // Size of the calling thread's team.
 int team_size();
 
-// Sets the size of the calling thread's team for as long as it lives: libraries with teams of their own take that size when
-// their work is prepared and when it runs, and the two must agree.
+// Sets the size of the calling thread's team for as long as it lives: libraries with teams of their own take that size
+// when their work is prepared and when it runs, and the two must agree.
 class TeamSizeScope {
  public:
   explicit TeamSizeScope(int threads);
@@ -30,7 +30,8 @@ void run_parts(int64_t parts, void (*body)(void*, int64_t), void* state);
 
 // Calls body(begin, end) over [0, count), cut into at most team_size() ranges of at least `grain` items each. The cut
 // depends only on count, grain and team size, so results repeat.
-template <typename Body> void parallel_for(int64_t count, int64_t grain, Body&& body) {
+template <typename Body>
+void parallel_for(int64_t count, int64_t grain, Body&& body) {
   if (count <= 0) return;
   const int64_t most = (count + grain - 1) / (grain > 0 ? grain : 1);
   const int64_t parts = most < team_size() ? most : team_size();
@@ -42,10 +43,13 @@ template <typename Body> void parallel_for(int64_t count, int64_t grain, Body&& 
     std::remove_reference_t<Body>& body;
     int64_t count, parts;
   } state{body, count, parts};
-  detail::run_parts(parts, [](void* s, int64_t part) {
-    State& st = *static_cast<State*>(s);
-    st.body(st.count * part / st.parts, st.count * (part + 1) / st.parts);
-  }, &state);
+  detail::run_parts(
+      parts,
+      [](void* s, int64_t part) {
+        State& st = *static_cast<State*>(s);
+        st.body(st.count * part / st.parts, st.count * (part + 1) / st.parts);
+      },
+      &state);
 }
 
 }  // namespace onward

@@ -25,7 +25,7 @@ TeamSizeScope::~TeamSizeScope() {
 namespace detail {
 
 void run_parts(int64_t parts, void (*body)(void*, int64_t), void* state) {
-#pragma omp parallel num_threads(static_cast<int>(parts))
+#pragma omp parallel num_threads(static_cast <int>(parts))
   body(state, omp_get_thread_num());
 }
 

@@ -28,7 +28,8 @@ const OpDef* Registry::find(const OpId& op) const {
 
 const OpDef& Registry::op(const OpId& op) const {
   if (const OpDef* def = find(op)) return *def;
-  throw Error(ErrorKind::kModel, fmt::format("the op {} is not supported; `onward ops` lists those that are", to_string(op)));
+  throw Error(ErrorKind::kModel,
+              fmt::format("the op {} is not supported; `onward ops` lists those that are", to_string(op)));
 }
 
 std::vector<const KernelDef*> Registry::kernels(const OpId& op, Backend backend) const {

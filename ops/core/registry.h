@@ -7,7 +7,8 @@
 
 namespace onward {
 
-// Every op and kernel of the program. Filled once by generated calls to the register_* function of each file under ops/.
+// Every op and kernel of the program. Filled once by generated calls to the register_* function of each file under
+// ops/.
 class Registry {
  public:
   // Error(kModel) on a second record of the same op.

@@ -17,7 +17,8 @@ void distribute_view(DistributionContext& context) {
     const Shape to = context.node().output(0)->type.shape();
     // Shares joined along dimension 0 are the whole batch as long as every row of the input becomes whole rows.
     const bool rows_stay = !from.empty() && !to.empty() && (from[0] == 0 ? to[0] == 0 : to[0] % from[0] == 0);
-    if (!rows_stay) context.fail("moves the batch away from dimension 0 (" + to_string(from) + " -> " + to_string(to) + ")");
+    if (!rows_stay)
+      context.fail("moves the batch away from dimension 0 (" + to_string(from) + " -> " + to_string(to) + ")");
   }
   context.set_all(distribution);
 }

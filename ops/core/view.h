@@ -10,7 +10,8 @@ class GradientContext;
 
 // A Reshape of dy back to the shape of x.
 void view_gradient(GradientContext& context);
-// The distribution of the input, as long as the rows of the batch stay outermost. Error(kModel) naming the node otherwise.
+// The distribution of the input, as long as the rows of the batch stay outermost. Error(kModel) naming the node
+// otherwise.
 void distribute_view(DistributionContext& context);
 // A copy, for plans and constants that cannot share memory.
 KernelDef view_kernel(const OpId& op);

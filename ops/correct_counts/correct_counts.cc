@@ -1,8 +1,8 @@
 // onward::CorrectCounts: how many labels are the highest score, and how many are among the five highest. Scores are
 // [N, C, d1..dk], labels [N, d1..dk]; a label equal to the attribute `ignore_index` is not counted.
 //
-// Of equal scores the lowest class wins. A NaN counts as the highest score of all but is never correct, so that a model that
-// has diverged does not look right.
+// Of equal scores the lowest class wins. A NaN counts as the highest score of all but is never correct, so that a model
+// that has diverged does not look right.
 #include "ops/core/distribution_context.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/registry.h"
@@ -31,17 +31,31 @@ void distribute(DistributionContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "ten_classes", .inputs = {SampleInput{.shape = {8, 10}}, SampleInput{.shape = {8}, .low = 0, .high = 9, .dtype = DType::kInt64}}, .outputs = 2},
-          {.name = "map", .inputs = {SampleInput{.shape = {2, 7, 3}}, SampleInput{.shape = {2, 3}, .low = -1, .high = 6, .dtype = DType::kInt32}},
-           .outputs = 2, .attributes = {{"ignore_index", int64_t{-1}}}},
-          {.name = "three_classes", .inputs = {SampleInput{.shape = {4, 3}}, SampleInput{.shape = {4}, .low = 0, .high = 2, .dtype = DType::kInt64}}, .outputs = 2}};
+  return {
+      {.name = "ten_classes",
+       .inputs = {SampleInput{.shape = {8, 10}},
+                  SampleInput{.shape = {8}, .low = 0, .high = 9, .dtype = DType::kInt64}},
+       .outputs = 2},
+      {.name = "map",
+       .inputs = {SampleInput{.shape = {2, 7, 3}},
+                  SampleInput{.shape = {2, 3}, .low = -1, .high = 6, .dtype = DType::kInt32}},
+       .outputs = 2,
+       .attributes = {{"ignore_index", int64_t{-1}}}},
+      {.name = "three_classes",
+       .inputs = {SampleInput{.shape = {4, 3}}, SampleInput{.shape = {4}, .low = 0, .high = 2, .dtype = DType::kInt64}},
+       .outputs = 2}};
 }
 
 }  // namespace
 
 void register_correct_counts(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "CorrectCounts"}, .summary = "labels that are the highest score, and among the five highest",
-                     .inputs = {2, 2}, .outputs = {2, 2}, .infer = infer, .distribute = distribute, .samples = samples,
+  registry.add(OpDef{.id = {kOnwardDomain, "CorrectCounts"},
+                     .summary = "labels that are the highest score, and among the five highest",
+                     .inputs = {2, 2},
+                     .outputs = {2, 2},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .samples = samples,
                      .precision = PrecisionClass::kAccurate});
 }
 

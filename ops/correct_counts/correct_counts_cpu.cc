@@ -8,7 +8,8 @@ namespace onward {
 namespace {
 
 // How many classes come before class `label`.
-template <typename T> int64_t rank_of(const T* scores, int64_t stride, int64_t classes, int64_t label) {
+template <typename T>
+int64_t rank_of(const T* scores, int64_t stride, int64_t classes, int64_t label) {
   const T own = scores[label * stride];
   if (std::isnan(own)) return std::numeric_limits<int64_t>::max();
   int64_t before = 0;
@@ -19,7 +20,8 @@ template <typename T> int64_t rank_of(const T* scores, int64_t stride, int64_t c
   return before;
 }
 
-template <typename T> void correct_counts(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void correct_counts(const KernelSpec& spec, const KernelContext& context) {
   const Shape& shape = spec.inputs[0].shape;
   const int64_t classes = shape[1], inner = element_count({shape.begin() + 2, shape.end()});
   const IndexReader labels(context.inputs[1], spec.inputs[1].dtype);

@@ -1,5 +1,5 @@
-// CountOnce: a value that is the same on every replica, as a term of a sum over replicas. The first replica contributes it,
-// the others contribute zeros, so that the sum is the value itself, to the bit, for any number of replicas.
+// CountOnce: a value that is the same on every replica, as a term of a sum over replicas. The first replica contributes
+// it, the others contribute zeros, so that the sum is the value itself, to the bit, for any number of replicas.
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
@@ -29,9 +29,16 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_count_once(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "CountOnce"}, .summary = "x on the first replica, zeros on the others",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .distribute = distribute,
-                     .samples = samples, .in_place = {{0, 0}}, .constant_folds = false});
+  registry.add(OpDef{.id = {kOnwardDomain, "CountOnce"},
+                     .summary = "x on the first replica, zeros on the others",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute,
+                     .samples = samples,
+                     .in_place = {{0, 0}},
+                     .constant_folds = false});
 }
 
 }  // namespace onward

@@ -5,7 +5,8 @@
 namespace onward {
 namespace {
 
-template <typename T> void count_once(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void count_once(const KernelSpec& spec, const KernelContext& context) {
   const int64_t count = spec.outputs[0].count();
   const T* x = context.in<T>(0);
   T* y = context.out<T>(0);
@@ -16,10 +17,14 @@ template <typename T> void count_once(const KernelSpec& spec, const KernelContex
   }
 }
 
-template <typename T> void add_kernel(Registry& registry) {
+template <typename T>
+void add_kernel(Registry& registry) {
   const std::vector<OperandLayout> same{OperandLayout::kSame};
-  registry.add(KernelDef{.op = {kOnwardDomain, "CountOnce"}, .dtype = dtype_of<T>(), .input_layouts = same,
-                         .output_layouts = same, .make = make_function_kernel<count_once<T>>});
+  registry.add(KernelDef{.op = {kOnwardDomain, "CountOnce"},
+                         .dtype = dtype_of<T>(),
+                         .input_layouts = same,
+                         .output_layouts = same,
+                         .make = make_function_kernel<count_once<T>>});
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void inference(const KernelSpec& spec, const KernelContext& context) {
 struct Rule {
   RandomStream stream;
   uint64_t step;
-  uint64_t first;      // element of the global batch that is element 0 here
+  uint64_t first;  // element of the global batch that is element 0 here
   uint64_t threshold;
   double scale;
 
@@ -38,7 +38,8 @@ struct Rule {
 
 constexpr int64_t kWords = 4;  // elements that share a block of random words
 
-template <typename T> void train_range(const Rule& rule, const T* x, T* y, T* mask, int64_t begin, int64_t end) {
+template <typename T>
+void train_range(const Rule& rule, const T* x, T* y, T* mask, int64_t begin, int64_t end) {
   const T scale = static_cast<T>(rule.scale);
   RandomBlock block{};
   for (int64_t i = begin; i < end; ++i) {
@@ -50,7 +51,8 @@ template <typename T> void train_range(const Rule& rule, const T* x, T* y, T* ma
   }
 }
 
-template <typename T> void train(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void train(const KernelSpec& spec, const KernelContext& context) {
   constexpr int64_t kGrain = 4096;
   const Rule rule(spec, context);
   T* mask = spec.has_output(1) ? context.out<T>(1) : nullptr;

@@ -1,4 +1,5 @@
-// Flatten: two dimensions, the product of those before `axis` and that of the others. Normal form: `axis` in 0 ... rank.
+// Flatten: two dimensions, the product of those before `axis` and that of the others. Normal form: `axis` in 0 ...
+// rank.
 #include "ops/core/axes.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
@@ -16,7 +17,8 @@ Shape flattened(const Shape& shape, int64_t axis) {
 
 void infer(InferContext& context) {
   const Shape shape = context.shape(0);
-  context.set(0, context.dtype(0), flattened(shape, resolve_axis(context.attributes().get_int("axis", 1), shape.size(), true)));
+  context.set(0, context.dtype(0),
+              flattened(shape, resolve_axis(context.attributes().get_int("axis", 1), shape.size(), true)));
 }
 
 void normalise(NormaliseContext& context) {
@@ -26,18 +28,34 @@ void normalise(NormaliseContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}, .attributes = {{"axis", int64_t{1}}}, .gradients = {0}},
-          {.name = "axis_0", .inputs = {SampleInput{.shape = {2, 3}}}, .attributes = {{"axis", int64_t{0}}}, .gradients = {0}},
-          {.name = "axis_end", .inputs = {SampleInput{.shape = {2, 3}}}, .attributes = {{"axis", int64_t{2}}}, .gradients = {0}}};
+  return {{.name = "image",
+           .inputs = {SampleInput{.shape = {2, 3, 4, 5}}},
+           .attributes = {{"axis", int64_t{1}}},
+           .gradients = {0}},
+          {.name = "axis_0",
+           .inputs = {SampleInput{.shape = {2, 3}}},
+           .attributes = {{"axis", int64_t{0}}},
+           .gradients = {0}},
+          {.name = "axis_end",
+           .inputs = {SampleInput{.shape = {2, 3}}},
+           .attributes = {{"axis", int64_t{2}}},
+           .gradients = {0}}};
 }
 
 }  // namespace
 
 void register_flatten(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Flatten"}, .versions = {1, 9, 11, 13, 21, 23, 24, 25},
-                     .summary = "two dimensions: those before an axis, and the others", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer, .gradient = view_gradient, .normalise = normalise, .distribute = distribute_view,
-                     .samples = samples, .views = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Flatten"},
+                     .versions = {1, 9, 11, 13, 21, 23, 24, 25},
+                     .summary = "two dimensions: those before an axis, and the others",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = view_gradient,
+                     .normalise = normalise,
+                     .distribute = distribute_view,
+                     .samples = samples,
+                     .views = {{0, 0}}});
 }
 
 }  // namespace onward

@@ -38,8 +38,9 @@ void normalise(NormaliseContext& context) {
 
 void gradient(GradientContext& context) {
   const Shape shape = context.x(0)->type.shape();
-  context.set_dx(0, context.emit(kGatherGrad, {context.dy(0), context.x(1)},
-                                 {{"axis", static_cast<int64_t>(axis_of(context.node(), shape.size()))}, {"input_shape", shape}}));
+  context.set_dx(
+      0, context.emit(kGatherGrad, {context.dy(0), context.x(1)},
+                      {{"axis", static_cast<int64_t>(axis_of(context.node(), shape.size()))}, {"input_shape", shape}}));
 }
 
 void distribute(DistributionContext& context) {
@@ -60,20 +61,33 @@ void distribute(DistributionContext& context) {
 
 std::vector<SampleCase> samples() {
   const SampleInput rows{.shape = {2, 3}, .low = -4, .high = 3, .dtype = DType::kInt64};
-  return {{.name = "rows", .inputs = {SampleInput{.shape = {4, 3}}, rows}, .attributes = {{"axis", int64_t{0}}}, .gradients = {0}},
-          {.name = "scalar_index", .inputs = {SampleInput{.shape = {2, 4, 3}}, SampleInput{.shape = {}, .low = 0, .high = 3, .dtype = DType::kInt32}},
-           .attributes = {{"axis", int64_t{1}}}, .gradients = {0}},
-          {.name = "last", .inputs = {SampleInput{.shape = {2, 4}}, rows}, .attributes = {{"axis", int64_t{1}}}, .gradients = {0}},
-          {.name = "dimension", .inputs = {SampleInput{.shape = {4}, .low = 0, .high = 9, .dtype = DType::kInt64},
-                                           SampleInput{.shape = {}, .dtype = DType::kInt64, .values = {2}}},
+  return {{.name = "rows",
+           .inputs = {SampleInput{.shape = {4, 3}}, rows},
+           .attributes = {{"axis", int64_t{0}}},
+           .gradients = {0}},
+          {.name = "scalar_index",
+           .inputs = {SampleInput{.shape = {2, 4, 3}},
+                      SampleInput{.shape = {}, .low = 0, .high = 3, .dtype = DType::kInt32}},
+           .attributes = {{"axis", int64_t{1}}},
+           .gradients = {0}},
+          {.name = "last",
+           .inputs = {SampleInput{.shape = {2, 4}}, rows},
+           .attributes = {{"axis", int64_t{1}}},
+           .gradients = {0}},
+          {.name = "dimension",
+           .inputs = {SampleInput{.shape = {4}, .low = 0, .high = 9, .dtype = DType::kInt64},
+                      SampleInput{.shape = {}, .dtype = DType::kInt64, .values = {2}}},
            .attributes = {{"axis", int64_t{0}}}}};
 }
 
-void infer_grad(InferContext& context) { context.set(0, context.dtype(0), context.attributes().get_ints("input_shape")); }
+void infer_grad(InferContext& context) {
+  context.set(0, context.dtype(0), context.attributes().get_ints("input_shape"));
+}
 
 void distribute_grad(DistributionContext& context) {
-  const bool from_rows = context.node().attributes.get_int("axis") == 0 &&
-                         (context.input(0) == Distribution::kBatchSplit || context.input(1) == Distribution::kBatchSplit);
+  const bool from_rows =
+      context.node().attributes.get_int("axis") == 0 &&
+      (context.input(0) == Distribution::kBatchSplit || context.input(1) == Distribution::kBatchSplit);
   if (from_rows) {
     context.set_all(Distribution::kPartial);
   } else {
@@ -82,20 +96,36 @@ void distribute_grad(DistributionContext& context) {
 }
 
 std::vector<SampleCase> grad_samples() {
-  return {{.name = "repeated", .inputs = {SampleInput{.shape = {3, 2}}, SampleInput{.shape = {3}, .dtype = DType::kInt64, .values = {1, -1, 1}}},
-           .attributes = {{"axis", int64_t{0}}, {"input_shape", Shape{4, 2}}}},
-          {.name = "last", .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {3}, .low = 0, .high = 3, .dtype = DType::kInt64}},
-           .attributes = {{"axis", int64_t{1}}, {"input_shape", Shape{2, 4}}}}};
+  return {
+      {.name = "repeated",
+       .inputs = {SampleInput{.shape = {3, 2}},
+                  SampleInput{.shape = {3}, .dtype = DType::kInt64, .values = {1, -1, 1}}},
+       .attributes = {{"axis", int64_t{0}}, {"input_shape", Shape{4, 2}}}},
+      {.name = "last",
+       .inputs = {SampleInput{.shape = {2, 3}}, SampleInput{.shape = {3}, .low = 0, .high = 3, .dtype = DType::kInt64}},
+       .attributes = {{"axis", int64_t{1}}, {"input_shape", Shape{2, 4}}}}};
 }
 
 }  // namespace
 
 void register_gather(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Gather"}, .versions = {1, 11, 13}, .summary = "slices along an axis by index", .inputs = {2, 2},
-                     .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise, .distribute = distribute,
+  registry.add(OpDef{.id = {"", "Gather"},
+                     .versions = {1, 11, 13},
+                     .summary = "slices along an axis by index",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
                      .samples = samples});
-  registry.add(OpDef{.id = kGatherGrad, .summary = "gradient of Gather: adds slices to where they came from", .inputs = {2, 2},
-                     .outputs = {1, 1}, .infer = infer_grad, .distribute = distribute_grad, .samples = grad_samples});
+  registry.add(OpDef{.id = kGatherGrad,
+                     .summary = "gradient of Gather: adds slices to where they came from",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .distribute = distribute_grad,
+                     .samples = grad_samples});
 }
 
 }  // namespace onward

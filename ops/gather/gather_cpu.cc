@@ -18,8 +18,8 @@ constexpr int64_t kGrainBytes = 65536;
 void check_indices(const KernelSpec& spec, const IndexReader& indices, int64_t count, int64_t size) {
   for (int64_t i = 0; i < count; ++i) {
     if (indices[i] < -size || indices[i] >= size) {
-      throw Error(ErrorKind::kData, fmt::format("expected an index into {} slices, found {} at position {}; in {}", size,
-                                                indices[i], i, spec.node));
+      throw Error(ErrorKind::kData, fmt::format("expected an index into {} slices, found {} at position {}; in {}",
+                                                size, indices[i], i, spec.node));
     }
   }
 }
@@ -47,7 +47,8 @@ void gather(const KernelSpec& spec, const KernelContext& context) {
   });
 }
 
-template <typename T> void gather_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void gather_grad(const KernelSpec& spec, const KernelContext& context) {
   const AxisSplit data = split_of(spec, spec.outputs[0].shape);
   const IndexReader indices(context.inputs[1], spec.inputs[1].dtype);
   const int64_t count = spec.inputs[1].count();

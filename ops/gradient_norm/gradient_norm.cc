@@ -12,8 +12,8 @@ namespace {
 
 void require_one_type(const InferContext& context, std::size_t first) {
   for (std::size_t i = first; i < context.input_count(); ++i) {
-    context.require(context.dtype(i) == context.dtype(first), "operands of one type, " + dtype_name(context.dtype(first)),
-                    dtype_name(context.dtype(i)));
+    context.require(context.dtype(i) == context.dtype(first),
+                    "operands of one type, " + dtype_name(context.dtype(first)), dtype_name(context.dtype(i)));
   }
 }
 
@@ -23,7 +23,8 @@ void infer_norm(InferContext& context) {
 }
 
 void infer_clip(InferContext& context) {
-  context.require(context.type(0) == TensorType(DType::kFloat64, Shape{}), "a float64 scalar as norm", context.type(0).text());
+  context.require(context.type(0) == TensorType(DType::kFloat64, Shape{}), "a float64 scalar as norm",
+                  context.type(0).text());
   context.require(context.output_count() + 1 == context.input_count(), "one output per tensor",
                   fmt::format("{} outputs and {} tensors", context.output_count(), context.input_count() - 1));
   require_one_type(context, 1);
@@ -49,7 +50,8 @@ std::vector<InPlacePair> in_place_clip(const Node& node) {
 
 std::vector<SampleCase> norm_samples() {
   const SampleInput vector{.shape = {37}}, scalar{.shape = {}}, image{.shape = {2, 3, 4, 5}}, none{.shape = {0}};
-  return {{.name = "several", .inputs = {vector, none, scalar, image}}, {.name = "long", .inputs = {SampleInput{.shape = {40000}}}}};
+  return {{.name = "several", .inputs = {vector, none, scalar, image}},
+          {.name = "long", .inputs = {SampleInput{.shape = {40000}}}}};
 }
 
 std::vector<SampleCase> clip_samples() {
@@ -67,12 +69,23 @@ std::vector<SampleCase> clip_samples() {
 }  // namespace
 
 void register_gradient_norm(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "GlobalNorm"}, .summary = "the L2 norm of all operands together",
-                     .inputs = {1, kVariadic}, .outputs = {1, 1}, .infer = infer_norm, .distribute = distribute_norm,
-                     .samples = norm_samples, .constant_folds = false, .precision = PrecisionClass::kAccurate});
-  registry.add(OpDef{.id = {kOnwardDomain, "ClipByNorm"}, .summary = "scales all operands down to a common norm",
-                     .inputs = {2, kVariadic}, .outputs = {1, kVariadic}, .infer = infer_clip,
-                     .samples = clip_samples, .in_place_of = in_place_clip, .constant_folds = false,
+  registry.add(OpDef{.id = {kOnwardDomain, "GlobalNorm"},
+                     .summary = "the L2 norm of all operands together",
+                     .inputs = {1, kVariadic},
+                     .outputs = {1, 1},
+                     .infer = infer_norm,
+                     .distribute = distribute_norm,
+                     .samples = norm_samples,
+                     .constant_folds = false,
+                     .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = {kOnwardDomain, "ClipByNorm"},
+                     .summary = "scales all operands down to a common norm",
+                     .inputs = {2, kVariadic},
+                     .outputs = {1, kVariadic},
+                     .infer = infer_clip,
+                     .samples = clip_samples,
+                     .in_place_of = in_place_clip,
+                     .constant_folds = false,
                      .precision = PrecisionClass::kAccurate});
 }
 

@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 // In double, so that neither the length nor the size of the numbers matters; in lanes, so that it vectorises.
-template <typename T> ONWARD_SIMD double sum_of_squares(const T* x, int64_t n) {
+template <typename T>
+ONWARD_SIMD double sum_of_squares(const T* x, int64_t n) {
   constexpr int64_t kLanes = 32;
   double lanes[kLanes] = {};
   int64_t i = 0;
@@ -25,13 +26,15 @@ template <typename T> ONWARD_SIMD double sum_of_squares(const T* x, int64_t n) {
   return sum;
 }
 
-template <typename T> ONWARD_SIMD void scale(const T* x, T factor, T* y, int64_t n) {
+template <typename T>
+ONWARD_SIMD void scale(const T* x, T factor, T* y, int64_t n) {
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor;
 }
 
 // Parts are added in order; how many there are depends on the number of threads and of elements only.
-template <typename T> class GlobalNormKernel final : public Kernel {
+template <typename T>
+class GlobalNormKernel final : public Kernel {
  public:
   explicit GlobalNormKernel(const KernelSpec& spec) {
     for (const Operand& operand : spec.inputs) elements_.append(operand.count());
@@ -53,8 +56,9 @@ template <typename T> class GlobalNormKernel final : public Kernel {
  private:
   double part_sum(const KernelContext& context, int64_t part) const {
     double sum = 0;
-    elements_.visit(elements_.size() * part / parts_, elements_.size() * (part + 1) / parts_,
-                    [&](std::size_t i, int64_t offset, int64_t n) { sum += sum_of_squares(context.in<T>(i) + offset, n); });
+    elements_.visit(
+        elements_.size() * part / parts_, elements_.size() * (part + 1) / parts_,
+        [&](std::size_t i, int64_t offset, int64_t n) { sum += sum_of_squares(context.in<T>(i) + offset, n); });
     return sum;
   }
 
@@ -62,7 +66,8 @@ template <typename T> class GlobalNormKernel final : public Kernel {
   int64_t parts_;
 };
 
-template <typename T> class ClipByNormKernel final : public Kernel {
+template <typename T>
+class ClipByNormKernel final : public Kernel {
  public:
   explicit ClipByNormKernel(const KernelSpec& spec) : limit_(spec.attributes.get_double("limit")) {
     for (const Operand& operand : spec.outputs) elements_.append(operand.count());
@@ -83,14 +88,24 @@ template <typename T> class ClipByNormKernel final : public Kernel {
   FlatRange elements_;
 };
 
-template <typename K> std::unique_ptr<Kernel> make(const KernelSpec& spec) { return std::make_unique<K>(spec); }
+template <typename K>
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return std::make_unique<K>(spec);
+}
 
-template <typename T> bool clips(const KernelSpec& spec) { return spec.outputs[0].dtype == dtype_of<T>(); }
+template <typename T>
+bool clips(const KernelSpec& spec) {
+  return spec.outputs[0].dtype == dtype_of<T>();
+}
 
-template <typename T> void add_kernels(Registry& registry) {
-  registry.add(KernelDef{.op = {kOnwardDomain, "GlobalNorm"}, .dtype = dtype_of<T>(), .make = make<GlobalNormKernel<T>>});
+template <typename T>
+void add_kernels(Registry& registry) {
+  registry.add(
+      KernelDef{.op = {kOnwardDomain, "GlobalNorm"}, .dtype = dtype_of<T>(), .make = make<GlobalNormKernel<T>>});
   // Its first input, the norm, is float64 whatever the tensors: registered under it, chosen by the outputs.
-  registry.add(KernelDef{.op = {kOnwardDomain, "ClipByNorm"}, .dtype = DType::kFloat64, .accepts = clips<T>,
+  registry.add(KernelDef{.op = {kOnwardDomain, "ClipByNorm"},
+                         .dtype = DType::kFloat64,
+                         .accepts = clips<T>,
                          .make = make<ClipByNormKernel<T>>});
 }
 

@@ -22,9 +22,16 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_identity(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Identity"}, .versions = {1, 13, 14, 16, 19, 21, 23, 24, 25}, .summary = "x itself",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = gradient,
-                     .distribute = distribute, .samples = samples, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Identity"},
+                     .versions = {1, 13, 14, 16, 19, 21, 23, 24, 25},
+                     .summary = "x itself",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute,
+                     .samples = samples,
+                     .in_place = {{0, 0}}});
 }
 
 }  // namespace onward

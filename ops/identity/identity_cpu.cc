@@ -12,8 +12,11 @@ void run(const KernelSpec& spec, const KernelContext& context) {
 
 void register_identity_cpu(Registry& registry) {
   const std::vector<OperandLayout> same{OperandLayout::kSame};
-  registry.add(KernelDef{.op = {"", "Identity"}, .dtype = DType::kUndefined, .input_layouts = same,
-                         .output_layouts = same, .make = make_function_kernel<run>});
+  registry.add(KernelDef{.op = {"", "Identity"},
+                         .dtype = DType::kUndefined,
+                         .input_layouts = same,
+                         .output_layouts = same,
+                         .make = make_function_kernel<run>});
 }
 
 }  // namespace onward

@@ -39,11 +39,25 @@ std::vector<SampleCase> grad_samples() { return loss_grad_samples(loss_samples(-
 }  // namespace
 
 void register_negative_log_likelihood_loss(Registry& registry) {
-  registry.add(OpDef{.id = {"", "NegativeLogLikelihoodLoss"}, .versions = {12, 13, 22}, .summary = "minus the log probability of the labels",
-                     .inputs = {2, 3}, .outputs = {1, 1}, .infer = infer, .gradient = gradient, .distribute = distribute_loss,
-                     .samples = samples, .no_gradient_inputs = {2}, .precision = PrecisionClass::kAccurate});
-  registry.add(OpDef{.id = kGrad, .summary = "gradient of NegativeLogLikelihoodLoss from dloss", .inputs = {2, 3}, .outputs = {1, 1},
-                     .infer = infer_grad, .distribute = distribute_grad, .samples = grad_samples, .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = {"", "NegativeLogLikelihoodLoss"},
+                     .versions = {12, 13, 22},
+                     .summary = "minus the log probability of the labels",
+                     .inputs = {2, 3},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute_loss,
+                     .samples = samples,
+                     .no_gradient_inputs = {2},
+                     .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = kGrad,
+                     .summary = "gradient of NegativeLogLikelihoodLoss from dloss",
+                     .inputs = {2, 3},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .distribute = distribute_grad,
+                     .samples = grad_samples,
+                     .precision = PrecisionClass::kAccurate});
 }
 
 }  // namespace onward

@@ -6,18 +6,22 @@
 namespace onward {
 namespace {
 
-template <typename T> class LossKernel final : public Kernel {
+template <typename T>
+class LossKernel final : public Kernel {
  public:
   explicit LossKernel(const KernelSpec& spec) : spec_(spec) {}
 
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(double); }
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(double);
+  }
 
   void run(const KernelContext& context) override {
     const LossTerms terms(spec_, context, spec_.inputs[0].shape, 1, 2);
     double* values = static_cast<double*>(context.workspace);
     for (int64_t i = 0; i < terms.count(); ++i) {
       const double weight = terms.weight(i);
-      values[i] = weight == 0 ? 0 : -weight * static_cast<double>(context.in<T>(0)[terms.first(i) + terms[i] * terms.stride()]);
+      values[i] =
+          weight == 0 ? 0 : -weight * static_cast<double>(context.in<T>(0)[terms.first(i) + terms[i] * terms.stride()]);
     }
     reduce_terms(spec_, terms, values, context.outputs[0], dtype_of<T>());
   }
@@ -26,9 +30,13 @@ template <typename T> class LossKernel final : public Kernel {
   KernelSpec spec_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make_loss(const KernelSpec& spec) { return std::make_unique<LossKernel<T>>(spec); }
+template <typename T>
+std::unique_ptr<Kernel> make_loss(const KernelSpec& spec) {
+  return std::make_unique<LossKernel<T>>(spec);
+}
 
-template <typename T> void loss_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void loss_grad(const KernelSpec& spec, const KernelContext& context) {
   const LossTerms terms(spec, context, spec.outputs[0].shape, 1, 2);
   const TermGradient gradient(spec, terms, context.inputs[0], spec.inputs[0].dtype);
   T* dx = context.out<T>(0);
@@ -39,9 +47,11 @@ template <typename T> void loss_grad(const KernelSpec& spec, const KernelContext
   }
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = {"", "NegativeLogLikelihoodLoss"}, .dtype = dtype_of<T>(), .make = make_loss<T>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "NegativeLogLikelihoodLossGrad"}, .dtype = dtype_of<T>(),
+  registry.add(KernelDef{.op = {kOnwardDomain, "NegativeLogLikelihoodLossGrad"},
+                         .dtype = dtype_of<T>(),
                          .make = make_function_kernel<loss_grad<T>>});
 }
 

@@ -18,15 +18,16 @@ namespace onward {
 namespace {
 
 void require_scalar(const InferContext& context, std::size_t i, DType dtype, const char* what) {
-  context.require(context.type(i) == TensorType(dtype, Shape{}), fmt::format("{} {} scalar as input {}", what, dtype_name(dtype), i),
-                  context.type(i).text());
+  context.require(context.type(i) == TensorType(dtype, Shape{}),
+                  fmt::format("{} {} scalar as input {}", what, dtype_name(dtype), i), context.type(i).text());
 }
 
 void infer_step(InferContext& context, const StepOperands& operands) {
   const std::size_t n = StepOperands::count(context.attributes());
-  context.require(n >= 1 && context.input_count() == operands.inputs(n) && context.output_count() == operands.outputs(n),
-                  fmt::format("{} inputs and {} outputs for {} parameters", operands.inputs(n), operands.outputs(n), n),
-                  fmt::format("{} and {}", context.input_count(), context.output_count()));
+  context.require(
+      n >= 1 && context.input_count() == operands.inputs(n) && context.output_count() == operands.outputs(n),
+      fmt::format("{} inputs and {} outputs for {} parameters", operands.inputs(n), operands.outputs(n), n),
+      fmt::format("{} and {}", context.input_count(), context.output_count()));
   require_scalar(context, 0, DType::kFloat64, "the learning rate, a");
   if (operands.scalars == 3) require_scalar(context, 1, DType::kInt64, "the step, an");
   if (context.has_input(operands.apply())) require_scalar(context, operands.apply(), DType::kBool, "apply, a");
@@ -36,7 +37,8 @@ void infer_step(InferContext& context, const StepOperands& operands) {
     context.require(parameter.dtype == dtype, "parameters of one type, " + dtype_name(dtype), parameter.text());
     for (std::size_t k = 1; k < static_cast<std::size_t>(2 + operands.moments); ++k) {
       const std::size_t input = operands.parameter(k * n + i);
-      context.require(context.type(input) == parameter, fmt::format("{} as input {}, like its parameter", parameter.text(), input),
+      context.require(context.type(input) == parameter,
+                      fmt::format("{} as input {}, like its parameter", parameter.text(), input),
                       context.type(input).text());
     }
     for (std::size_t k = 0; k <= static_cast<std::size_t>(operands.moments); ++k) {
@@ -66,7 +68,8 @@ std::vector<InPlacePair> in_place_step(const Node& node, const StepOperands& ope
   for (std::size_t i = 0; i < n; ++i) {
     pairs.push_back({static_cast<int>(operands.parameter(i)), static_cast<int>(i)});
     for (int k = 0; k < operands.moments; ++k) {
-      pairs.push_back({static_cast<int>(operands.moment(k, i, n)), static_cast<int>(static_cast<std::size_t>(k + 1) * n + i)});
+      pairs.push_back(
+          {static_cast<int>(operands.moment(k, i, n)), static_cast<int>(static_cast<std::size_t>(k + 1) * n + i)});
     }
   }
   return pairs;
@@ -81,7 +84,8 @@ double flops_step(const Node& node, double per_element) {
 }
 
 // Binds the operands of one optimizer to the functions of a record.
-template <const StepOperands& kOperands, int kFlops> OpDef step_def(const OpId& id, const char* summary) {
+template <const StepOperands& kOperands, int kFlops>
+OpDef step_def(const OpId& id, const char* summary) {
   OpDef def{.id = id, .summary = summary};
   def.inputs = {static_cast<int>(kOperands.inputs(1)), kVariadic};
   def.outputs = {static_cast<int>(kOperands.outputs(1)), kVariadic};
@@ -104,9 +108,10 @@ SampleCase step_sample(const std::string& name, const StepOperands& operands, At
   const std::vector<Shape> shapes{{3, 5}, {}, {37}};
   SampleCase sample{.name = name, .inputs = {learning_rate()}};
   if (operands.scalars == 3) sample.inputs.push_back(SampleInput{.shape = {}, .dtype = DType::kInt64, .values = {3}});
-  sample.inputs.push_back(apply == Apply::kAbsent ? std::nullopt
-                                                  : std::optional(SampleInput{.shape = {}, .dtype = DType::kBool,
-                                                                              .values = {apply == Apply::kYes ? 1.0 : 0.0}}));
+  sample.inputs.push_back(apply == Apply::kAbsent
+                              ? std::nullopt
+                              : std::optional(SampleInput{
+                                    .shape = {}, .dtype = DType::kBool, .values = {apply == Apply::kYes ? 1.0 : 0.0}}));
   for (int k = 0; k < 2 + operands.moments; ++k) {
     // The last moment of Adam is a mean of squares.
     for (const Shape& shape : shapes) sample.inputs.push_back(SampleInput{.shape = shape, .low = k == 3 ? 0.0 : -1.0});
@@ -124,7 +129,8 @@ std::vector<SampleCase> sgd_samples() {
 }
 
 std::vector<SampleCase> momentum_samples() {
-  const Attributes plain{{"momentum", 0.9}}, nesterov{{"momentum", 0.9}, {"nesterov", int64_t{1}}, {"weight_decay", 0.1}};
+  const Attributes plain{{"momentum", 0.9}},
+      nesterov{{"momentum", 0.9}, {"nesterov", int64_t{1}}, {"weight_decay", 0.1}};
   return {step_sample("plain", kMomentumOperands, plain, Apply::kAbsent),
           step_sample("nesterov, decay", kMomentumOperands, nesterov, Apply::kYes),
           step_sample("skipped", kMomentumOperands, nesterov, Apply::kNo)};
@@ -136,7 +142,8 @@ std::vector<SampleCase> adam_samples() {
   decay.set("weight_decay", 0.1);
   Attributes decoupled = decay;
   decoupled.set("decoupled", int64_t{1});
-  return {step_sample("plain", kAdamOperands, plain, Apply::kAbsent), step_sample("L2", kAdamOperands, decay, Apply::kYes),
+  return {step_sample("plain", kAdamOperands, plain, Apply::kAbsent),
+          step_sample("L2", kAdamOperands, decay, Apply::kYes),
           step_sample("decoupled", kAdamOperands, decoupled, Apply::kAbsent),
           step_sample("skipped", kAdamOperands, decoupled, Apply::kNo)};
 }

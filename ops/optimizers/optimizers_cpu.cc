@@ -1,5 +1,5 @@
-// All tensors of a step are one flat range that the team shares, so that many small parameters cost no more than a big one.
-// Numbers that are the same for all elements are computed in double, then rounded to the type of the parameters.
+// All tensors of a step are one flat range that the team shares, so that many small parameters cost no more than a big
+// one. Numbers that are the same for all elements are computed in double, then rounded to the type of the parameters.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -16,26 +16,31 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 // How one tensor of a step lies in memory, cut to a range.
-template <typename T> struct Tensors {
+template <typename T>
+struct Tensors {
   const T *p, *g;
   const T* moments[2];
   T* next_p;
   T* next_moments[2];
 };
 
-template <typename T> struct SgdRates {
+template <typename T>
+struct SgdRates {
   T lr, decay;
 };
-template <typename T> struct MomentumRates {
+template <typename T>
+struct MomentumRates {
   T lr, decay, momentum;
   bool nesterov;
 };
 // step = lr / (1 - beta1^t), root = 1 / sqrt(1 - beta2^t), keep = 1 - lr * decay if decoupled, else 1.
-template <typename T> struct AdamRates {
+template <typename T>
+struct AdamRates {
   T step, root, epsilon, decay, keep, new1, beta2, new2;
 };
 
-template <typename T> ONWARD_SIMD void sgd(const T* p, const T* g, T* next, int64_t n, SgdRates<T> rates) {
+template <typename T>
+ONWARD_SIMD void sgd(const T* p, const T* g, T* next, int64_t n, SgdRates<T> rates) {
   const T lr = rates.lr, decay = rates.decay;
   ONWARD_INDEPENDENT
   for (int64_t i = 0; i < n; ++i) next[i] = p[i] - lr * (g[i] + decay * p[i]);
@@ -86,16 +91,19 @@ ONWARD_SIMD void adam(const T* p, const T* g, const T* m, const T* v, T* next_p,
   }
 }
 
-template <typename T> SgdRates<T> sgd_rates(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+SgdRates<T> sgd_rates(const KernelSpec& spec, const KernelContext& context) {
   return {static_cast<T>(*context.in<double>(0)), static_cast<T>(spec.attributes.get_double("weight_decay", 0))};
 }
 
-template <typename T> MomentumRates<T> momentum_rates(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+MomentumRates<T> momentum_rates(const KernelSpec& spec, const KernelContext& context) {
   return {static_cast<T>(*context.in<double>(0)), static_cast<T>(spec.attributes.get_double("weight_decay", 0)),
           static_cast<T>(spec.attributes.get_double("momentum")), spec.attributes.get_int("nesterov", 0) != 0};
 }
 
-template <typename T> AdamRates<T> adam_rates(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+AdamRates<T> adam_rates(const KernelSpec& spec, const KernelContext& context) {
   const Attributes& attributes = spec.attributes;
   const double lr = *context.in<double>(0), t = static_cast<double>(*context.in<int64_t>(1));
   const double beta1 = attributes.get_double("beta1", 0.9), beta2 = attributes.get_double("beta2", 0.999);
@@ -113,25 +121,32 @@ template <typename T> AdamRates<T> adam_rates(const KernelSpec& spec, const Kern
   return rates;
 }
 
-template <typename T> void update(const Tensors<T>& t, int64_t n, const SgdRates<T>& rates) { sgd(t.p, t.g, t.next_p, n, rates); }
+template <typename T>
+void update(const Tensors<T>& t, int64_t n, const SgdRates<T>& rates) {
+  sgd(t.p, t.g, t.next_p, n, rates);
+}
 
-template <typename T> void update(const Tensors<T>& t, int64_t n, const MomentumRates<T>& rates) {
+template <typename T>
+void update(const Tensors<T>& t, int64_t n, const MomentumRates<T>& rates) {
   (rates.nesterov ? nesterov<T> : momentum<T>)(t.p, t.g, t.moments[0], t.next_p, t.next_moments[0], n, rates);
 }
 
-template <typename T> void update(const Tensors<T>& t, int64_t n, const AdamRates<T>& rates) {
+template <typename T>
+void update(const Tensors<T>& t, int64_t n, const AdamRates<T>& rates) {
   adam(t.p, t.g, t.moments[0], t.moments[1], t.next_p, t.next_moments[0], t.next_moments[1], n, rates);
 }
 
 // Outputs become what the inputs were, bit for bit.
-template <typename T> void keep(const Tensors<T>& t, int64_t n, int moments) {
+template <typename T>
+void keep(const Tensors<T>& t, int64_t n, int moments) {
   if (t.p != t.next_p) std::copy_n(t.p, n, t.next_p);
   for (int k = 0; k < moments; ++k) {
     if (t.moments[k] != t.next_moments[k]) std::copy_n(t.moments[k], n, t.next_moments[k]);
   }
 }
 
-template <typename T, const StepOperands& kOperands, auto kRates> class StepKernel final : public Kernel {
+template <typename T, const StepOperands& kOperands, auto kRates>
+class StepKernel final : public Kernel {
  public:
   explicit StepKernel(const KernelSpec& spec) : spec_(spec), count_(StepOperands::count(spec.attributes)) {
     for (std::size_t i = 0; i < count_; ++i) elements_.append(spec.outputs[i].count());
@@ -151,9 +166,11 @@ template <typename T, const StepOperands& kOperands, auto kRates> class StepKern
 
  private:
   // Calls body(tensors, n) for pieces of single tensors that together cover all elements, on the team.
-  template <typename Body> void for_each_piece(const KernelContext& context, Body&& body) const {
+  template <typename Body>
+  void for_each_piece(const KernelContext& context, Body&& body) const {
     parallel_for(elements_.size(), kGrain, [&](int64_t begin, int64_t end) {
-      elements_.visit(begin, end, [&](std::size_t i, int64_t offset, int64_t n) { body(tensors_at(context, i, offset), n); });
+      elements_.visit(begin, end,
+                      [&](std::size_t i, int64_t offset, int64_t n) { body(tensors_at(context, i, offset), n); });
     });
   }
 
@@ -174,16 +191,21 @@ template <typename T, const StepOperands& kOperands, auto kRates> class StepKern
   FlatRange elements_;
 };
 
-template <typename T> bool updates(const KernelSpec& spec) { return spec.outputs[0].dtype == dtype_of<T>(); }
+template <typename T>
+bool updates(const KernelSpec& spec) {
+  return spec.outputs[0].dtype == dtype_of<T>();
+}
 
 // Their first input, the learning rate, is float64 whatever the parameters: registered under it, chosen by the outputs.
-template <typename T, const StepOperands& kOperands, auto kRates> KernelDef kernel(const OpId& op) {
+template <typename T, const StepOperands& kOperands, auto kRates>
+KernelDef kernel(const OpId& op) {
   return {.op = op, .dtype = DType::kFloat64, .accepts = updates<T>, .make = [](const KernelSpec& spec) {
             return std::unique_ptr<Kernel>(new StepKernel<T, kOperands, kRates>(spec));
           }};
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   registry.add(kernel<T, kSgdOperands, sgd_rates<T>>(kSgdStep));
   registry.add(kernel<T, kMomentumOperands, momentum_rates<T>>(kMomentumStep));
   registry.add(kernel<T, kAdamOperands, adam_rates<T>>(kAdamStep));

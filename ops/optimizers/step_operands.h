@@ -15,7 +15,9 @@ struct StepOperands {
   int scalars;  // inputs before p1; the last is `apply`
   int moments;
 
-  static std::size_t count(const Attributes& attributes) { return static_cast<std::size_t>(attributes.get_int("count")); }
+  static std::size_t count(const Attributes& attributes) {
+    return static_cast<std::size_t>(attributes.get_int("count"));
+  }
   std::size_t apply() const { return static_cast<std::size_t>(scalars) - 1; }
   std::size_t parameter(std::size_t i) const { return static_cast<std::size_t>(scalars) + i; }
   std::size_t gradient(std::size_t i, std::size_t n) const { return parameter(n + i); }

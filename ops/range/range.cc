@@ -23,7 +23,9 @@ void infer(InferContext& context) {
 
 void distribute(DistributionContext& context) { context.set_all(Distribution::kReplicated); }
 
-SampleInput number(double value, DType dtype) { return {.shape = {}, .dtype = dtype, .values = {value}, .exact_type = true}; }
+SampleInput number(double value, DType dtype) {
+  return {.shape = {}, .dtype = dtype, .values = {value}, .exact_type = true};
+}
 
 std::vector<SampleCase> samples() {
   const auto range = [](double start, double limit, double delta, DType dtype) {
@@ -39,8 +41,14 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_range(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Range"}, .versions = {11, 27}, .summary = "evenly spaced numbers", .inputs = {3, 3}, .outputs = {1, 1},
-                     .infer = infer, .distribute = distribute, .samples = samples});
+  registry.add(OpDef{.id = {"", "Range"},
+                     .versions = {11, 27},
+                     .summary = "evenly spaced numbers",
+                     .inputs = {3, 3},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
+                     .samples = samples});
 }
 
 }  // namespace onward

@@ -3,9 +3,11 @@
 namespace onward {
 namespace {
 
-template <typename T> void fill(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void fill(const KernelSpec& spec, const KernelContext& context) {
   const T start = *context.in<T>(0), delta = *context.in<T>(2);
-  for (int64_t i = 0; i < spec.outputs[0].count(); ++i) context.out<T>(0)[i] = static_cast<T>(start + static_cast<T>(i) * delta);
+  for (int64_t i = 0; i < spec.outputs[0].count(); ++i)
+    context.out<T>(0)[i] = static_cast<T>(start + static_cast<T>(i) * delta);
 }
 
 void integers(const KernelSpec& spec, const KernelContext& context) {
@@ -22,7 +24,8 @@ void register_range_cpu(Registry& registry) {
   const OpId op{"", "Range"};
   registry.add(KernelDef{.op = op, .dtype = DType::kFloat32, .make = make_function_kernel<fill<float>>});
   registry.add(KernelDef{.op = op, .dtype = DType::kFloat64, .make = make_function_kernel<fill<double>>});
-  registry.add(KernelDef{.op = op, .dtype = DType::kUndefined, .accepts = is_int32_or_int64, .make = make_function_kernel<integers>});
+  registry.add(KernelDef{
+      .op = op, .dtype = DType::kUndefined, .accepts = is_int32_or_int64, .make = make_function_kernel<integers>});
 }
 
 }  // namespace onward

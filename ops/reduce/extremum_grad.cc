@@ -7,7 +7,8 @@ namespace onward {
 namespace {
 
 // dx = dy at the first element of each group, in row-major order, that equals the group's y; else 0.
-template <typename T> void extremum_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void extremum_grad(const KernelSpec& spec, const KernelContext& context) {
   const ReducedShape shape(spec.inputs[1].shape, spec.attributes.get_ints("axes", {}));
   const T *dy = context.in<T>(0), *x = context.in<T>(1), *y = context.in<T>(2);
   T* dx = context.out<T>(0);

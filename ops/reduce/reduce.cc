@@ -1,7 +1,9 @@
 // ReduceSum, ReduceMean, ReduceMax, ReduceMin. Normal form: attributes `axes` (ascending, non-negative; empty: all) and
-// `keepdims`. The largest and smallest element send their gradient to the first place, in row-major order, where they occur.
+// `keepdims`. The largest and smallest element send their gradient to the first place, in row-major order, where they
+// occur.
 //
-// Over the rows of a batch that is split, a sum is a partial one; the other reductions have no meaning for one replica alone.
+// Over the rows of a batch that is split, a sum is a partial one; the other reductions have no meaning for one replica
+// alone.
 #include <algorithm>
 
 #include "ops/core/axes.h"
@@ -51,11 +53,12 @@ void normalise(NormaliseContext& context) {
     return;
   }
   const std::size_t rank = node.input(0)->type.shape().size();
-  attributes = Attributes{{"axes", resolve_axes(attributes.get_ints("axes", {}), rank)}, {"keepdims", attributes.get_int("keepdims", 1)}};
+  attributes = Attributes{{"axes", resolve_axes(attributes.get_ints("axes", {}), rank)},
+                          {"keepdims", attributes.get_int("keepdims", 1)}};
 }
 
-// The head of an image classifier: a mean over all spatial dimensions of an image, which GlobalAveragePool takes in the layout
-// that convolutions leave it in.
+// The head of an image classifier: a mean over all spatial dimensions of an image, which GlobalAveragePool takes in the
+// layout that convolutions leave it in.
 bool is_global_average_pool(const Node& node) {
   const TensorType& type = node.input(0)->type;
   const auto rank = static_cast<int64_t>(type.shape().size());
@@ -75,7 +78,8 @@ void normalise_mean(NormaliseContext& context) {
     return;
   }
   const Shape shape = node.input(0)->type.shape();
-  Node& pool = graph.add_node({"", "GlobalAveragePool"}, {node.input(0)}, {node.output(0)->name() + ".pooled"}, {}, &node);
+  Node& pool =
+      graph.add_node({"", "GlobalAveragePool"}, {node.input(0)}, {node.output(0)->name() + ".pooled"}, {}, &node);
   pool.name = node.name;
   pool.output(0)->type = TensorType(node.input(0)->type.dtype, reduced(shape, node.attributes.get_ints("axes"), true));
   graph.set_op(node, {"", "Reshape"});
@@ -149,9 +153,11 @@ std::vector<SampleCase> samples() {
 
 std::vector<SampleCase> samples_and_integers() {
   std::vector<SampleCase> list = samples();
-  list.push_back({.name = "integers", .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt64}},
+  list.push_back({.name = "integers",
+                  .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt64}},
                   .attributes = over({1}, 0)});
-  list.push_back({.name = "int32", .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt32}},
+  list.push_back({.name = "int32",
+                  .inputs = {SampleInput{.shape = {3, 4}, .low = -9, .high = 9, .dtype = DType::kInt32}},
                   .attributes = over({0}, 1)});
   return list;
 }
@@ -159,15 +165,23 @@ std::vector<SampleCase> samples_and_integers() {
 void infer_extremum_grad(InferContext& context) { context.set(0, context.dtype(1), context.shape(1)); }
 
 std::vector<SampleCase> extremum_grad_samples() {
-  return {{.name = "ties", .inputs = {SampleInput{.shape = {2, 1}}, SampleInput{.shape = {2, 3}, .values = {1, 2, 2, 3, 3, 0}},
-                                      SampleInput{.shape = {2, 1}, .values = {2, 3}}},
+  return {{.name = "ties",
+           .inputs = {SampleInput{.shape = {2, 1}}, SampleInput{.shape = {2, 3}, .values = {1, 2, 2, 3, 3, 0}},
+                      SampleInput{.shape = {2, 1}, .values = {2, 3}}},
            .attributes = over({1}, 1)}};
 }
 
 // What all reductions share.
 OpDef reduction(const char* name, std::vector<int> versions, const char* summary) {
-  return OpDef{.id = {"", name}, .versions = std::move(versions), .summary = summary, .inputs = {1, 1}, .outputs = {1, 1},
-               .infer = infer, .normalise = normalise, .samples = samples, .precision = PrecisionClass::kAccurate};
+  return OpDef{.id = {"", name},
+               .versions = std::move(versions),
+               .summary = summary,
+               .inputs = {1, 1},
+               .outputs = {1, 1},
+               .infer = infer,
+               .normalise = normalise,
+               .samples = samples,
+               .precision = PrecisionClass::kAccurate};
 }
 
 OpDef extremum(const char* name, const char* summary) {
@@ -195,8 +209,12 @@ void register_reduce(Registry& registry) {
 
   registry.add(extremum("ReduceMax", "largest element over axes"));
   registry.add(extremum("ReduceMin", "smallest element over axes"));
-  registry.add(OpDef{.id = kExtremumGrad, .summary = "gradient of ReduceMax and ReduceMin from dy, x and y", .inputs = {3, 3},
-                     .outputs = {1, 1}, .infer = infer_extremum_grad, .samples = extremum_grad_samples});
+  registry.add(OpDef{.id = kExtremumGrad,
+                     .summary = "gradient of ReduceMax and ReduceMin from dy, x and y",
+                     .inputs = {3, 3},
+                     .outputs = {1, 1},
+                     .infer = infer_extremum_grad,
+                     .samples = extremum_grad_samples});
 }
 
 }  // namespace onward

@@ -39,7 +39,8 @@ struct ReducedShape {
     if (merged.empty()) return;
     inner_kept = merged[0].kept;
     inner = merged[0].size;
-    for (std::size_t i = merged.size(); i-- > 1;) (merged[i].kept ? kept : reduced).push_back({merged[i].size, merged[i].stride});
+    for (std::size_t i = merged.size(); i-- > 1;)
+      (merged[i].kept ? kept : reduced).push_back({merged[i].size, merged[i].stride});
   }
 
   static int64_t count(const std::vector<Loop>& loops) {

@@ -10,9 +10,7 @@ const OpId kReluGrad{kOnwardDomain, "ReluGrad"};
 
 void infer(InferContext& context) { context.set(0, context.dtype(0), context.shape(0)); }
 
-void gradient(GradientContext& context) {
-  context.set_dx(0, context.emit(kReluGrad, {context.dy(0), context.y(0)}));
-}
+void gradient(GradientContext& context) { context.set_dx(0, context.emit(kReluGrad, {context.dy(0), context.y(0)})); }
 
 std::vector<SampleCase> samples() {
   return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}, .gradients = {0}},
@@ -26,11 +24,23 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_relu(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Relu"}, .versions = {1, 6, 13, 14}, .summary = "max(x, 0)", .inputs = {1, 1},
-                     .outputs = {1, 1}, .infer = infer, .gradient = gradient, .samples = samples, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Relu"},
+                     .versions = {1, 6, 13, 14},
+                     .summary = "max(x, 0)",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .samples = samples,
+                     .in_place = {{0, 0}}});
   // dx = dy where y > 0, else 0.
-  registry.add(OpDef{.id = kReluGrad, .summary = "gradient of Relu from dy and y", .inputs = {2, 2}, .outputs = {1, 1},
-                     .infer = infer, .samples = grad_samples, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = kReluGrad,
+                     .summary = "gradient of Relu from dy and y",
+                     .inputs = {2, 2},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .samples = grad_samples,
+                     .in_place = {{0, 0}}});
 }
 
 }  // namespace onward

@@ -1,8 +1,10 @@
 // Reshape: the same elements under another shape. Normal form: attribute `shape`, all dimensions resolved.
 //
-// A batch that the file has baked in. Exporters write the batch of their example into the shape: [1, 512] or [1, -1] where
-// [0, 512] was meant. If the input is computed from a batch, and the shape starts with a number other than the input's rows,
-//   * and contains -1: when the file declares a batch size (other than the program's), -1 is what it was at that batch size
+// A batch that the file has baked in. Exporters write the batch of their example into the shape: [1, 512] or [1, -1]
+// where [0, 512] was meant. If the input is computed from a batch, and the shape starts with a number other than the
+// input's rows,
+//   * and contains -1: when the file declares a batch size (other than the program's), -1 is what it was at that batch
+//   size
 //     and the first dimension grows in proportion, so [1, -1] of 1x512x1x1 is Nx512 for N rows;
 //   * and does not fit the elements: the other dimensions are kept and the first one is whatever is left.
 #include "ops/core/batch_dependence.h"
@@ -17,8 +19,8 @@ namespace {
 
 void infer(InferContext& context) {
   const Shape shape = context.attributes().get_ints("shape");
-  context.require(element_count(shape) == element_count(context.shape(0)), "a shape for the elements of " + to_string(context.shape(0)),
-                  to_string(shape));
+  context.require(element_count(shape) == element_count(context.shape(0)),
+                  "a shape for the elements of " + to_string(context.shape(0)), to_string(shape));
   context.set(0, context.dtype(0), shape);
 }
 
@@ -32,18 +34,32 @@ void normalise(NormaliseContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "flatten", .inputs = {SampleInput{.shape = {2, 3, 4}}}, .attributes = {{"shape", Shape{2, 12}}}, .gradients = {0}},
-          {.name = "integers", .inputs = {SampleInput{.shape = {6}, .low = 0, .high = 9, .dtype = DType::kInt64}},
+  return {{.name = "flatten",
+           .inputs = {SampleInput{.shape = {2, 3, 4}}},
+           .attributes = {{"shape", Shape{2, 12}}},
+           .gradients = {0}},
+          {.name = "integers",
+           .inputs = {SampleInput{.shape = {6}, .low = 0, .high = 9, .dtype = DType::kInt64}},
            .attributes = {{"shape", Shape{2, 3}}}},
-          {.name = "to_scalar", .inputs = {SampleInput{.shape = {1, 1}}}, .attributes = {{"shape", Shape{}}}, .gradients = {0}}};
+          {.name = "to_scalar",
+           .inputs = {SampleInput{.shape = {1, 1}}},
+           .attributes = {{"shape", Shape{}}},
+           .gradients = {0}}};
 }
 
 }  // namespace
 
 void register_reshape(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Reshape"}, .versions = {1, 5, 13, 14, 19, 21, 23, 24, 25},
-                     .summary = "the same elements under another shape", .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer,
-                     .gradient = view_gradient, .normalise = normalise, .distribute = distribute_view, .samples = samples,
+  registry.add(OpDef{.id = {"", "Reshape"},
+                     .versions = {1, 5, 13, 14, 19, 21, 23, 24, 25},
+                     .summary = "the same elements under another shape",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = view_gradient,
+                     .normalise = normalise,
+                     .distribute = distribute_view,
+                     .samples = samples,
                      .views = {{0, 0}}});
 }
 

@@ -12,9 +12,8 @@ namespace onward {
 namespace {
 
 [[noreturn]] void refuse(const Shape& input, const ReshapeRequest& request) {
-  throw Error(ErrorKind::kModel,
-              fmt::format("expected a shape for the {} elements of {}, found [{}]", element_count(input), to_string(input),
-                          fmt::join(request.shape, ",")));
+  throw Error(ErrorKind::kModel, fmt::format("expected a shape for the {} elements of {}, found [{}]",
+                                             element_count(input), to_string(input), fmt::join(request.shape, ",")));
 }
 
 // The request read literally. Dimensions that are copied cancel out of what -1 stands for, so that a batch of zero rows

@@ -6,7 +6,8 @@ namespace onward {
 namespace {
 
 void infer(InferContext& context) {
-  context.require(context.type(0) == TensorType(DType::kBool, Shape{}), "a bool scalar as flag", context.type(0).text());
+  context.require(context.type(0) == TensorType(DType::kBool, Shape{}), "a bool scalar as flag",
+                  context.type(0).text());
   context.require(context.type(1) == context.type(2), "two tensors of one type",
                   context.type(1).text() + " and " + context.type(2).text());
   context.set(0, context.dtype(1), context.shape(1));
@@ -25,8 +26,13 @@ std::vector<SampleCase> samples() {
 }  // namespace
 
 void register_select(Registry& registry) {
-  registry.add(OpDef{.id = {kOnwardDomain, "Select"}, .summary = "a if the flag is set, else b", .inputs = {3, 3},
-                     .outputs = {1, 1}, .infer = infer, .samples = samples, .in_place = {{1, 0}, {2, 0}},
+  registry.add(OpDef{.id = {kOnwardDomain, "Select"},
+                     .summary = "a if the flag is set, else b",
+                     .inputs = {3, 3},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .samples = samples,
+                     .in_place = {{1, 0}, {2, 0}},
                      .constant_folds = false});
 }
 

@@ -13,8 +13,10 @@ void run(const KernelSpec& spec, const KernelContext& context) {
 
 void register_select_cpu(Registry& registry) {
   const OperandLayout plain = OperandLayout::kRowMajor, same = OperandLayout::kSame;
-  registry.add(KernelDef{.op = {kOnwardDomain, "Select"}, .dtype = DType::kUndefined,
-                         .input_layouts = {plain, same, same}, .output_layouts = {same},
+  registry.add(KernelDef{.op = {kOnwardDomain, "Select"},
+                         .dtype = DType::kUndefined,
+                         .input_layouts = {plain, same, same},
+                         .output_layouts = {same},
                          .make = make_function_kernel<run>});
 }
 

@@ -1,5 +1,5 @@
-// Shape: the dimensions of a tensor as int64; Size: the number of its elements. Static programs know both, so that they fold,
-// and with them the chains that exporters build on them (Gather, Concat, Reshape).
+// Shape: the dimensions of a tensor as int64; Size: the number of its elements. Static programs know both, so that they
+// fold, and with them the chains that exporters build on them (Gather, Concat, Reshape).
 #include <algorithm>
 
 #include "ops/core/distribution_context.h"
@@ -28,24 +28,38 @@ std::vector<SampleCase> samples() {
 }
 
 std::vector<SampleCase> size_samples() {
-  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}}, {.name = "scalar", .inputs = {SampleInput{.shape = {}}}}};
+  return {{.name = "image", .inputs = {SampleInput{.shape = {2, 3, 4, 5}}}},
+          {.name = "scalar", .inputs = {SampleInput{.shape = {}}}}};
 }
 
 }  // namespace
 
 Shape shape_range(const Shape& shape, const Attributes& attributes) {
   const auto rank = static_cast<int64_t>(shape.size());
-  const auto clamp = [&](int64_t position) { return std::clamp<int64_t>(position < 0 ? position + rank : position, 0, rank); };
+  const auto clamp = [&](int64_t position) {
+    return std::clamp<int64_t>(position < 0 ? position + rank : position, 0, rank);
+  };
   const int64_t begin = clamp(attributes.get_int("start", 0)), end = clamp(attributes.get_int("end", rank));
   return begin < end ? Shape(shape.begin() + begin, shape.begin() + end) : Shape{};
 }
 
 void register_shape(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Shape"}, .versions = {1, 13, 15, 19, 21, 23, 24, 25}, .summary = "the dimensions of a tensor",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .distribute = distribute,
+  registry.add(OpDef{.id = {"", "Shape"},
+                     .versions = {1, 13, 15, 19, 21, 23, 24, 25},
+                     .summary = "the dimensions of a tensor",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .distribute = distribute,
                      .samples = samples});
-  registry.add(OpDef{.id = {"", "Size"}, .versions = {1, 13, 19, 21, 23, 24, 25}, .summary = "the number of elements",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer_size, .distribute = distribute, .samples = size_samples});
+  registry.add(OpDef{.id = {"", "Size"},
+                     .versions = {1, 13, 19, 21, 23, 24, 25},
+                     .summary = "the number of elements",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_size,
+                     .distribute = distribute,
+                     .samples = size_samples});
 }
 
 }  // namespace onward

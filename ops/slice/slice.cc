@@ -1,5 +1,6 @@
-// Slice: every `step`-th element of some axes, any element type. Normal form: attributes `axes` (ascending; only those that
-// change), `starts` (of the first element), `steps` (may be negative) and `counts`. onward::SliceGrad puts dy back among zeros.
+// Slice: every `step`-th element of some axes, any element type. Normal form: attributes `axes` (ascending; only those
+// that change), `starts` (of the first element), `steps` (may be negative) and `counts`. onward::SliceGrad puts dy back
+// among zeros.
 #include <algorithm>
 
 #include "ops/core/axes.h"
@@ -19,14 +20,18 @@ struct Slices {
   std::vector<int64_t> axes, starts, steps, counts;
 
   explicit Slices(const Attributes& a)
-      : axes(a.get_ints("axes")), starts(a.get_ints("starts")), steps(a.get_ints("steps")), counts(a.get_ints("counts")) {}
+      : axes(a.get_ints("axes")),
+        starts(a.get_ints("starts")),
+        steps(a.get_ints("steps")),
+        counts(a.get_ints("counts")) {}
   Slices() = default;
   Attributes attributes() const { return {{"axes", axes}, {"starts", starts}, {"steps", steps}, {"counts", counts}}; }
 };
 
 Shape sliced(const Shape& shape, const Slices& slices) {
   Shape result = shape;
-  for (std::size_t i = 0; i < slices.axes.size(); ++i) result.at(static_cast<std::size_t>(slices.axes[i])) = slices.counts.at(i);
+  for (std::size_t i = 0; i < slices.axes.size(); ++i)
+    result.at(static_cast<std::size_t>(slices.axes[i])) = slices.counts.at(i);
   return result;
 }
 
@@ -37,7 +42,8 @@ void infer(InferContext& context) {
     const auto axis = static_cast<std::size_t>(resolve_axis(slices.axes[i], shape.size()));
     const int64_t last = slices.starts.at(i) + slices.steps.at(i) * (slices.counts.at(i) - 1);
     const bool inside = slices.starts[i] >= 0 && slices.starts[i] < shape[axis] && last >= 0 && last < shape[axis];
-    context.require(slices.counts[i] == 0 || inside, "elements within axis " + std::to_string(axis) + " of " + to_string(shape),
+    context.require(slices.counts[i] == 0 || inside,
+                    "elements within axis " + std::to_string(axis) + " of " + to_string(shape),
                     to_string(context.attributes()));
   }
   context.set(0, context.dtype(0), sliced(shape, slices));
@@ -110,16 +116,30 @@ Attributes range_attributes(const Shape& axes, const Shape& starts, const Shape&
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "every_second", .inputs = {SampleInput{.shape = {2, 3, 5, 4}}},
-           .attributes = range_attributes({2, 3}, {0, 1}, {2, 2}, {3, 2}), .gradients = {0}},
-          {.name = "backwards", .inputs = {SampleInput{.shape = {2, 5}}}, .attributes = range_attributes({1}, {4}, {-2}, {3}), .gradients = {0}},
-          {.name = "rows", .inputs = {SampleInput{.shape = {4, 3}}}, .attributes = range_attributes({0}, {1}, {1}, {2}), .gradients = {0}},
-          {.name = "nothing", .inputs = {SampleInput{.shape = {2, 3}}}, .attributes = range_attributes({1}, {3}, {1}, {0}), .gradients = {0}},
-          {.name = "shape", .inputs = {SampleInput{.shape = {4}, .low = 0, .high = 9, .dtype = DType::kInt64}},
+  return {{.name = "every_second",
+           .inputs = {SampleInput{.shape = {2, 3, 5, 4}}},
+           .attributes = range_attributes({2, 3}, {0, 1}, {2, 2}, {3, 2}),
+           .gradients = {0}},
+          {.name = "backwards",
+           .inputs = {SampleInput{.shape = {2, 5}}},
+           .attributes = range_attributes({1}, {4}, {-2}, {3}),
+           .gradients = {0}},
+          {.name = "rows",
+           .inputs = {SampleInput{.shape = {4, 3}}},
+           .attributes = range_attributes({0}, {1}, {1}, {2}),
+           .gradients = {0}},
+          {.name = "nothing",
+           .inputs = {SampleInput{.shape = {2, 3}}},
+           .attributes = range_attributes({1}, {3}, {1}, {0}),
+           .gradients = {0}},
+          {.name = "shape",
+           .inputs = {SampleInput{.shape = {4}, .low = 0, .high = 9, .dtype = DType::kInt64}},
            .attributes = range_attributes({0}, {2}, {1}, {2})}};
 }
 
-void infer_grad(InferContext& context) { context.set(0, context.dtype(0), context.attributes().get_ints("input_shape")); }
+void infer_grad(InferContext& context) {
+  context.set(0, context.dtype(0), context.attributes().get_ints("input_shape"));
+}
 
 std::vector<SampleCase> grad_samples() {
   Attributes attributes = range_attributes({2}, {1}, {2}, {2});
@@ -130,11 +150,23 @@ std::vector<SampleCase> grad_samples() {
 }  // namespace
 
 void register_slice(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Slice"}, .versions = {1, 10, 11, 13}, .summary = "every n-th element of some axes", .inputs = {1, 1},
-                     .outputs = {1, 1}, .infer = infer, .gradient = gradient, .normalise = normalise, .distribute = distribute,
+  registry.add(OpDef{.id = {"", "Slice"},
+                     .versions = {1, 10, 11, 13},
+                     .summary = "every n-th element of some axes",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .normalise = normalise,
+                     .distribute = distribute,
                      .samples = samples});
-  registry.add(OpDef{.id = kSliceGrad, .summary = "gradient of Slice: dy among zeros", .inputs = {1, 1}, .outputs = {1, 1},
-                     .infer = infer_grad, .distribute = distribute, .samples = grad_samples});
+  registry.add(OpDef{.id = kSliceGrad,
+                     .summary = "gradient of Slice: dy among zeros",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .distribute = distribute,
+                     .samples = grad_samples});
 }
 
 }  // namespace onward

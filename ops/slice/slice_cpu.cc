@@ -10,14 +10,15 @@ constexpr int64_t kGrain = 16384;
 
 // Where the elements of the slice lie in the whole: row by row of the slice's last dimension.
 struct Positions {
-  Shape outer;      // dimensions of the slice before the last
-  Shape strides;    // in the whole, per step of the slice
+  Shape outer;    // dimensions of the slice before the last
+  Shape strides;  // in the whole, per step of the slice
   int64_t origin = 0;
   int64_t length = 1;
   int64_t stride = 1;  // between the elements of a row
 
   Positions(const Shape& whole, const Shape& slice, const Attributes& attributes) {
-    const auto axes = attributes.get_ints("axes"), starts = attributes.get_ints("starts"), steps = attributes.get_ints("steps");
+    const auto axes = attributes.get_ints("axes"), starts = attributes.get_ints("starts"),
+               steps = attributes.get_ints("steps");
     strides.assign(whole.size(), 1);
     for (std::size_t i = whole.size(); i-- > 1;) strides[i - 1] = strides[i] * whole[i];
     for (std::size_t k = 0; k < axes.size(); ++k) {
@@ -40,14 +41,16 @@ struct Positions {
   }
 };
 
-template <typename Word> void take(const Positions& positions, const void* whole, void* slice) {
-  parallel_for(element_count(positions.outer), kGrain / std::max<int64_t>(positions.length, 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const Word* from = static_cast<const Word*>(whole) + positions.row_start(row);
-      Word* to = static_cast<Word*>(slice) + row * positions.length;
-      for (int64_t i = 0; i < positions.length; ++i) to[i] = from[i * positions.stride];
-    }
-  });
+template <typename Word>
+void take(const Positions& positions, const void* whole, void* slice) {
+  parallel_for(element_count(positions.outer), kGrain / std::max<int64_t>(positions.length, 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) {
+                   const Word* from = static_cast<const Word*>(whole) + positions.row_start(row);
+                   Word* to = static_cast<Word*>(slice) + row * positions.length;
+                   for (int64_t i = 0; i < positions.length; ++i) to[i] = from[i * positions.stride];
+                 }
+               });
 }
 
 void slice(const KernelSpec& spec, const KernelContext& context) {
@@ -66,25 +69,29 @@ bool moves_words(const KernelSpec& spec) {
   return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-template <typename T> void slice_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void slice_grad(const KernelSpec& spec, const KernelContext& context) {
   T* dx = context.out<T>(0);
   std::fill_n(dx, spec.outputs[0].count(), T(0));
   if (spec.inputs[0].count() == 0) return;
   const Positions positions(spec.outputs[0].shape, spec.inputs[0].shape, spec.attributes);
   const T* dy = context.in<T>(0);
-  parallel_for(element_count(positions.outer), kGrain / std::max<int64_t>(positions.length, 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      T* to = dx + positions.row_start(row);
-      for (int64_t i = 0; i < positions.length; ++i) to[i * positions.stride] = dy[row * positions.length + i];
-    }
-  });
+  parallel_for(element_count(positions.outer), kGrain / std::max<int64_t>(positions.length, 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) {
+                   T* to = dx + positions.row_start(row);
+                   for (int64_t i = 0; i < positions.length; ++i)
+                     to[i * positions.stride] = dy[row * positions.length + i];
+                 }
+               });
 }
 
 }  // namespace
 
 void register_slice_cpu(Registry& registry) {
   const OpId grad{kOnwardDomain, "SliceGrad"};
-  registry.add(KernelDef{.op = {"", "Slice"}, .dtype = DType::kUndefined, .accepts = moves_words, .make = make_function_kernel<slice>});
+  registry.add(KernelDef{
+      .op = {"", "Slice"}, .dtype = DType::kUndefined, .accepts = moves_words, .make = make_function_kernel<slice>});
   registry.add(KernelDef{.op = grad, .dtype = DType::kFloat32, .make = make_function_kernel<slice_grad<float>>});
   registry.add(KernelDef{.op = grad, .dtype = DType::kFloat64, .make = make_function_kernel<slice_grad<double>>});
 }

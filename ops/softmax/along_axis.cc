@@ -29,7 +29,8 @@ void normalise_along_axis(NormaliseContext& context) {
   }
   const Shape matrix{rows, columns};
   Node& in = graph.add_node({"", "Reshape"}, {&data}, {data.name() + ".matrix"}, {{"shape", matrix}}, &node);
-  Node& along = graph.add_node(node.op(), {in.output(0)}, {node.output(0)->name() + ".matrix"}, {{"axis", int64_t{1}}}, &node);
+  Node& along =
+      graph.add_node(node.op(), {in.output(0)}, {node.output(0)->name() + ".matrix"}, {{"axis", int64_t{1}}}, &node);
   for (Node* added : {&in, &along}) {
     added->name = node.name;
     added->output(0)->type = TensorType(data.type.dtype, matrix);

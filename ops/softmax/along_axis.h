@@ -8,8 +8,8 @@ namespace onward {
 // What Softmax, LogSoftmax and their gradients share: outputs of the input's shape, each line along `axis` for itself.
 
 void infer_along_axis(InferContext& context);
-// Before opset 13 the op worked on a matrix: dimensions before `axis` (default 1) by all others. Where that differs from the
-// newer meaning, a Reshape on either side makes the matrix.
+// Before opset 13 the op worked on a matrix: dimensions before `axis` (default 1) by all others. Where that differs
+// from the newer meaning, a Reshape on either side makes the matrix.
 void normalise_along_axis(NormaliseContext& context);
 // Error(kModel) for a line along the rows of a batch that is split.
 void distribute_along_axis(DistributionContext& context);

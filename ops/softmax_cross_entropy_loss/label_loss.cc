@@ -30,7 +30,8 @@ Shape loss_shape(const InferContext& context, const Shape& scores, std::size_t l
                     to_string(context.shape(weights)));
   }
   const std::string reduction = reduction_of(context.attributes());
-  context.require(reduction == "none" || reduction == "sum" || reduction == "mean", "the reduction none, sum or mean", reduction);
+  context.require(reduction == "none" || reduction == "sum" || reduction == "mean", "the reduction none, sum or mean",
+                  reduction);
   return reduction == "none" ? wanted : Shape{};
 }
 
@@ -61,8 +62,8 @@ LossTerms::LossTerms(const KernelSpec& spec, const KernelContext& context, const
 void LossTerms::check(const std::string& node) const {
   for (int64_t i = 0; i < count(); ++i) {
     if (!ignored(i) && (labels_[i] < 0 || labels_[i] >= classes_)) {
-      throw Error(ErrorKind::kData, fmt::format("expected a label from 0 to {}, found {} in row {}; in {}", classes_ - 1,
-                                                labels_[i], i / inner_, node));
+      throw Error(ErrorKind::kData, fmt::format("expected a label from 0 to {}, found {} in row {}; in {}",
+                                                classes_ - 1, labels_[i], i / inner_, node));
     }
   }
 }

@@ -10,8 +10,8 @@ namespace onward {
 class DistributionContext;
 class InferContext;
 
-// What SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss share. Scores are [N, C, d1..dk], labels [N, d1..dk] int32 or
-// int64, class weights [C]; the loss is one term per label, reduced by the attribute `reduction`:
+// What SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss share. Scores are [N, C, d1..dk], labels [N, d1..dk] int32
+// or int64, class weights [C]; the loss is one term per label, reduced by the attribute `reduction`:
 //   none  the terms, 0 where the label equals `ignore_index`;
 //   sum   their sum;
 //   mean  their sum divided by the weights of the labels that count (by their number without weights); 0 if none does.
@@ -25,12 +25,15 @@ void distribute_loss(DistributionContext& context);
 class LossTerms {
  public:
   // `scores` is the shape [N, C, d1..dk]. Error(kData) naming the first label outside 0 ... C-1 that is not ignored.
-  LossTerms(const KernelSpec& spec, const KernelContext& context, const Shape& scores, std::size_t labels, std::size_t weights);
+  LossTerms(const KernelSpec& spec, const KernelContext& context, const Shape& scores, std::size_t labels,
+            std::size_t weights);
 
-  int64_t count() const { return rows_ * inner_; }   // of the labels
+  int64_t count() const { return rows_ * inner_; }  // of the labels
   int64_t classes() const { return classes_; }
-  int64_t stride() const { return inner_; }          // between the scores of one label
-  int64_t first(int64_t label) const { return label / inner_ * classes_ * inner_ + label % inner_; }  // its score of class 0
+  int64_t stride() const { return inner_; }  // between the scores of one label
+  int64_t first(int64_t label) const {
+    return label / inner_ * classes_ * inner_ + label % inner_;
+  }  // its score of class 0
   bool ignored(int64_t label) const { return ignore_ && labels_[label] == *ignore_; }
   int64_t operator[](int64_t label) const { return labels_[label]; }
   // Of the label's class; 0 if it is ignored.

@@ -13,15 +13,18 @@ std::vector<SampleCase> loss_samples(double low, double high) {
   const auto ignoring = [](const char* reduction, int64_t index) {
     return Attributes{{"reduction", std::string(reduction)}, {"ignore_index", index}};
   };
-  return {{.name = "mean", .inputs = {scores, labels}, .attributes = reduced("mean"), .gradients = {0}},
-          {.name = "sum", .inputs = {scores, labels}, .attributes = reduced("sum"), .gradients = {0}},
-          {.name = "none", .inputs = {scores, labels}, .attributes = reduced("none"), .gradients = {0}},
-          {.name = "weighted_mean", .inputs = {scores, labels, weights}, .attributes = reduced("mean"), .gradients = {0}},
-          {.name = "weighted_map", .inputs = {map, map_labels, SampleInput{.shape = {3}, .low = 0.5, .high = 2}},
-           .attributes = ignoring("mean", -1), .gradients = {0}},
-          {.name = "map_sum", .inputs = {map, map_labels}, .attributes = ignoring("sum", -1), .gradients = {0}},
-          {.name = "map_none", .inputs = {map, map_labels}, .attributes = ignoring("none", -1), .gradients = {0}},
-          {.name = "all_ignored", .inputs = {scores, ignored}, .attributes = ignoring("mean", 2), .gradients = {0}}};
+  return {
+      {.name = "mean", .inputs = {scores, labels}, .attributes = reduced("mean"), .gradients = {0}},
+      {.name = "sum", .inputs = {scores, labels}, .attributes = reduced("sum"), .gradients = {0}},
+      {.name = "none", .inputs = {scores, labels}, .attributes = reduced("none"), .gradients = {0}},
+      {.name = "weighted_mean", .inputs = {scores, labels, weights}, .attributes = reduced("mean"), .gradients = {0}},
+      {.name = "weighted_map",
+       .inputs = {map, map_labels, SampleInput{.shape = {3}, .low = 0.5, .high = 2}},
+       .attributes = ignoring("mean", -1),
+       .gradients = {0}},
+      {.name = "map_sum", .inputs = {map, map_labels}, .attributes = ignoring("sum", -1), .gradients = {0}},
+      {.name = "map_none", .inputs = {map, map_labels}, .attributes = ignoring("none", -1), .gradients = {0}},
+      {.name = "all_ignored", .inputs = {scores, ignored}, .attributes = ignoring("mean", 2), .gradients = {0}}};
 }
 
 std::vector<SampleCase> loss_grad_samples(const std::vector<SampleCase>& forward, bool with_scores) {

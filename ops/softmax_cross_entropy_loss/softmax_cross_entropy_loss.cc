@@ -1,5 +1,5 @@
-// SoftmaxCrossEntropyLoss: -log softmax(scores)[label] per label, over the class axis 1, by the shifted log-sum-exp; reduced
-// as label_loss.h says. Output 1 is the logarithm of the softmax, which the gradient reads.
+// SoftmaxCrossEntropyLoss: -log softmax(scores)[label] per label, over the class axis 1, by the shifted log-sum-exp;
+// reduced as label_loss.h says. Output 1 is the logarithm of the softmax, which the gradient reads.
 #include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
@@ -61,12 +61,25 @@ std::vector<SampleCase> grad_samples() { return loss_grad_samples(loss_samples(-
 }  // namespace
 
 void register_softmax_cross_entropy_loss(Registry& registry) {
-  registry.add(OpDef{.id = {"", "SoftmaxCrossEntropyLoss"}, .versions = {12, 13}, .summary = "cross entropy of scores and class labels",
-                     .inputs = {2, 3}, .outputs = {1, 2}, .infer = infer, .gradient = gradient, .distribute = distribute_loss,
-                     .samples = samples, .no_gradient_inputs = {2}, .precision = PrecisionClass::kAccurate});
+  registry.add(OpDef{.id = {"", "SoftmaxCrossEntropyLoss"},
+                     .versions = {12, 13},
+                     .summary = "cross entropy of scores and class labels",
+                     .inputs = {2, 3},
+                     .outputs = {1, 2},
+                     .infer = infer,
+                     .gradient = gradient,
+                     .distribute = distribute_loss,
+                     .samples = samples,
+                     .no_gradient_inputs = {2},
+                     .precision = PrecisionClass::kAccurate});
   // dscores = (exp(log_prob) - [class is the label]) * weight * gradient of the label's term.
-  registry.add(OpDef{.id = kGrad, .summary = "gradient of SoftmaxCrossEntropyLoss from dloss and log_prob", .inputs = {3, 4},
-                     .outputs = {1, 1}, .infer = infer_grad, .distribute = distribute_grad, .samples = grad_samples,
+  registry.add(OpDef{.id = kGrad,
+                     .summary = "gradient of SoftmaxCrossEntropyLoss from dloss and log_prob",
+                     .inputs = {3, 4},
+                     .outputs = {1, 1},
+                     .infer = infer_grad,
+                     .distribute = distribute_grad,
+                     .samples = grad_samples,
                      .precision = PrecisionClass::kAccurate});
 }
 

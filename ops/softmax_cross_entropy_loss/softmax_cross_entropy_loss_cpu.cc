@@ -12,11 +12,14 @@ namespace {
 
 constexpr int64_t kGrain = 4096;  // scores
 
-template <typename T> class LossKernel final : public Kernel {
+template <typename T>
+class LossKernel final : public Kernel {
  public:
   explicit LossKernel(const KernelSpec& spec) : spec_(spec) {}
 
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(double); }
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(double);
+  }
 
   void run(const KernelContext& context) override {
     const LossTerms terms(spec_, context, spec_.inputs[0].shape, 1, 2);
@@ -35,7 +38,8 @@ template <typename T> class LossKernel final : public Kernel {
     const double log_sum = std::log(line.sum);
     const auto log_of = [&](int64_t at) { return static_cast<double>(scores[at]) - line.largest - log_sum; };
     if (log_prob) {
-      for (int64_t c = 0; c < terms.classes(); ++c) log_prob[first + c * stride] = static_cast<T>(log_of(first + c * stride));
+      for (int64_t c = 0; c < terms.classes(); ++c)
+        log_prob[first + c * stride] = static_cast<T>(log_of(first + c * stride));
     }
     const double weight = terms.weight(label);
     return weight == 0 ? 0 : -weight * log_of(first + terms[label] * stride);
@@ -44,9 +48,13 @@ template <typename T> class LossKernel final : public Kernel {
   KernelSpec spec_;
 };
 
-template <typename T> std::unique_ptr<Kernel> make_loss(const KernelSpec& spec) { return std::make_unique<LossKernel<T>>(spec); }
+template <typename T>
+std::unique_ptr<Kernel> make_loss(const KernelSpec& spec) {
+  return std::make_unique<LossKernel<T>>(spec);
+}
 
-template <typename T> void loss_grad(const KernelSpec& spec, const KernelContext& context) {
+template <typename T>
+void loss_grad(const KernelSpec& spec, const KernelContext& context) {
   const LossTerms terms(spec, context, spec.inputs[1].shape, 2, 3);
   const TermGradient gradient(spec, terms, context.inputs[0], spec.inputs[0].dtype);
   const T* log_prob = context.in<T>(1);
@@ -63,9 +71,11 @@ template <typename T> void loss_grad(const KernelSpec& spec, const KernelContext
   });
 }
 
-template <typename T> void add_kernels(Registry& registry) {
+template <typename T>
+void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = {"", "SoftmaxCrossEntropyLoss"}, .dtype = dtype_of<T>(), .make = make_loss<T>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "SoftmaxCrossEntropyLossGrad"}, .dtype = dtype_of<T>(),
+  registry.add(KernelDef{.op = {kOnwardDomain, "SoftmaxCrossEntropyLossGrad"},
+                         .dtype = dtype_of<T>(),
                          .make = make_function_kernel<loss_grad<T>>});
 }
 

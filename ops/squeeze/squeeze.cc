@@ -44,17 +44,29 @@ void normalise(NormaliseContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "spatial", .inputs = {SampleInput{.shape = {2, 3, 1, 1}}}, .attributes = {{"axes", Shape{2, 3}}}, .gradients = {0}},
-          {.name = "first", .inputs = {SampleInput{.shape = {1, 3}}}, .attributes = {{"axes", Shape{0}}}, .gradients = {0}},
-          {.name = "none", .inputs = {SampleInput{.shape = {2, 1}}}, .attributes = {{"axes", Shape{}}}, .gradients = {0}}};
+  return {
+      {.name = "spatial",
+       .inputs = {SampleInput{.shape = {2, 3, 1, 1}}},
+       .attributes = {{"axes", Shape{2, 3}}},
+       .gradients = {0}},
+      {.name = "first", .inputs = {SampleInput{.shape = {1, 3}}}, .attributes = {{"axes", Shape{0}}}, .gradients = {0}},
+      {.name = "none", .inputs = {SampleInput{.shape = {2, 1}}}, .attributes = {{"axes", Shape{}}}, .gradients = {0}}};
 }
 
 }  // namespace
 
 void register_squeeze(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Squeeze"}, .versions = {1, 11, 13, 21, 23, 24, 25}, .summary = "drops dimensions of size 1",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = view_gradient, .normalise = normalise,
-                     .distribute = distribute_view, .samples = samples, .views = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Squeeze"},
+                     .versions = {1, 11, 13, 21, 23, 24, 25},
+                     .summary = "drops dimensions of size 1",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = view_gradient,
+                     .normalise = normalise,
+                     .distribute = distribute_view,
+                     .samples = samples,
+                     .views = {{0, 0}}});
 }
 
 }  // namespace onward

@@ -31,17 +31,32 @@ void normalise(NormaliseContext& context) {
 }
 
 std::vector<SampleCase> samples() {
-  return {{.name = "spatial", .inputs = {SampleInput{.shape = {2, 3}}}, .attributes = {{"axes", Shape{2, 3}}}, .gradients = {0}},
-          {.name = "around", .inputs = {SampleInput{.shape = {3}}}, .attributes = {{"axes", Shape{0, 2}}}, .gradients = {0}},
-          {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .attributes = {{"axes", Shape{0}}}, .gradients = {0}}};
+  return {
+      {.name = "spatial",
+       .inputs = {SampleInput{.shape = {2, 3}}},
+       .attributes = {{"axes", Shape{2, 3}}},
+       .gradients = {0}},
+      {.name = "around",
+       .inputs = {SampleInput{.shape = {3}}},
+       .attributes = {{"axes", Shape{0, 2}}},
+       .gradients = {0}},
+      {.name = "scalar", .inputs = {SampleInput{.shape = {}}}, .attributes = {{"axes", Shape{0}}}, .gradients = {0}}};
 }
 
 }  // namespace
 
 void register_unsqueeze(Registry& registry) {
-  registry.add(OpDef{.id = {"", "Unsqueeze"}, .versions = {1, 11, 13, 21, 23, 24, 25}, .summary = "inserts dimensions of size 1",
-                     .inputs = {1, 1}, .outputs = {1, 1}, .infer = infer, .gradient = view_gradient, .normalise = normalise,
-                     .distribute = distribute_view, .samples = samples, .views = {{0, 0}}});
+  registry.add(OpDef{.id = {"", "Unsqueeze"},
+                     .versions = {1, 11, 13, 21, 23, 24, 25},
+                     .summary = "inserts dimensions of size 1",
+                     .inputs = {1, 1},
+                     .outputs = {1, 1},
+                     .infer = infer,
+                     .gradient = view_gradient,
+                     .normalise = normalise,
+                     .distribute = distribute_view,
+                     .samples = samples,
+                     .views = {{0, 0}}});
 }
 
 }  // namespace onward

@@ -17,7 +17,9 @@ namespace {
 constexpr int64_t kMostCrop = 1024;
 
 [[noreturn]] void refuse(std::string_view part) {
-  throw Error(ErrorKind::kUsage, fmt::format("expected --augment none or a list of hflip, vflip, crop:N with N in 1..{}, found '{}'", kMostCrop, part));
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected --augment none or a list of hflip, vflip, crop:N with N in 1..{}, found '{}'",
+                          kMostCrop, part));
 }
 
 void parse_part(std::string_view part, Augmentation& out) {
@@ -29,7 +31,8 @@ void parse_part(std::string_view part, Augmentation& out) {
   } else if (part.starts_with(kCrop)) {
     const std::string_view number = part.substr(kCrop.size());
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), out.crop);
-    if (error != std::errc() || end != number.data() + number.size() || out.crop < 1 || out.crop > kMostCrop) refuse(part);
+    if (error != std::errc() || end != number.data() + number.size() || out.crop < 1 || out.crop > kMostCrop)
+      refuse(part);
   } else {
     refuse(part);
   }

@@ -40,8 +40,8 @@ class Augmenter {
   RandomStream hflip_, vflip_, crop_;
 };
 
-// Writes an image of fit.output's size: the source (of fit.image's size) placed in it, moved and flipped as chosen. Pixels
-// outside the source are zero bytes, to be normalised like any other.
+// Writes an image of fit.output's size: the source (of fit.image's size) placed in it, moved and flipped as chosen.
+// Pixels outside the source are zero bytes, to be normalised like any other.
 void place_image(std::span<const uint8_t> source, const Fit& fit, const AugmentChoice& choice, std::span<uint8_t> out);
 
 }  // namespace onward

@@ -5,8 +5,9 @@
 
 namespace onward {
 
-// Reuses host buffers: a buffer that nobody holds any more goes back to the pool. Buffers are 64-byte aligned and at least as
-// large as asked; their content is whatever was there before. Safe to use from several threads; buffers may outlive the pool.
+// Reuses host buffers: a buffer that nobody holds any more goes back to the pool. Buffers are 64-byte aligned and at
+// least as large as asked; their content is whatever was there before. Safe to use from several threads; buffers may
+// outlive the pool.
 class BufferPool {
  public:
   using Buffer = std::shared_ptr<std::byte[]>;

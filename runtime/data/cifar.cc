@@ -25,17 +25,21 @@ int64_t records_per_file(const CifarForm& form, Split split) {
 
 void check_label(int64_t label, int64_t classes, const std::string& where, int64_t record, const char* what) {
   if (label >= 0 && label < classes) return;
-  throw Error(ErrorKind::kData, fmt::format("expected a {} in 0..{} in record {} of {}, found {}; the file is damaged or of another data set",
-                                            what, classes - 1, record, where, label));
+  throw Error(
+      ErrorKind::kData,
+      fmt::format("expected a {} in 0..{} in record {} of {}, found {}; the file is damaged or of another data set",
+                  what, classes - 1, record, where, label));
 }
 
 // A record: one label byte (CIFAR-10) or a coarse and a fine one (CIFAR-100), then 1024 bytes each of red, green, blue.
-void read_binary(const std::vector<uint8_t>& bytes, const std::string& where, const CifarForm& form, int64_t records, Dataset& out) {
+void read_binary(const std::vector<uint8_t>& bytes, const std::string& where, const CifarForm& form, int64_t records,
+                 Dataset& out) {
   const bool coarse = form.kind == DatasetKind::kCifar100;
   const int64_t record_bytes = kPixels + (coarse ? 2 : 1);
   if (static_cast<int64_t>(bytes.size()) != records * record_bytes) {
-    throw Error(ErrorKind::kData, fmt::format("expected {} bytes ({} records of {}) in {}, found {}; fetch the file again", records * record_bytes,
-                                              records, record_bytes, where, bytes.size()));
+    throw Error(ErrorKind::kData,
+                fmt::format("expected {} bytes ({} records of {}) in {}, found {}; fetch the file again",
+                            records * record_bytes, records, record_bytes, where, bytes.size()));
   }
   for (int64_t i = 0; i < records; ++i) {
     const uint8_t* record = bytes.data() + i * record_bytes;
@@ -64,10 +68,13 @@ void read_pickled(const std::vector<uint8_t>& bytes, const std::string& where, c
   const std::vector<int64_t> labels = pickle.integers(form.kind == DatasetKind::kCifar10 ? "labels" : "fine_labels");
   const auto records = static_cast<int64_t>(labels.size());
   if (records == 0 || data.shape[0] != records || data.shape[1] != kPixels) {
-    throw Error(ErrorKind::kData, fmt::format("expected as many rows of {} bytes as labels ({}, at least one) in {}, found an array of {}x{}",
-                                              kPixels, records, where, data.shape[0], data.shape[1]));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("expected as many rows of {} bytes as labels ({}, at least one) in {}, found an array of {}x{}",
+                    kPixels, records, where, data.shape[0], data.shape[1]));
   }
-  for (int64_t i = 0; i < records; ++i) check_label(labels[static_cast<std::size_t>(i)], class_count(form), where, i, "label");
+  for (int64_t i = 0; i < records; ++i)
+    check_label(labels[static_cast<std::size_t>(i)], class_count(form), where, i, "label");
   out.labels.insert(out.labels.end(), labels.begin(), labels.end());
   append_rows(data, records, out.images);
 }
@@ -92,7 +99,8 @@ std::vector<std::string> read_classes(FileSet& files, const CifarForm& form) {
     const std::string where = files.where(form.meta);
     names = form.pickled ? PickleReader(bytes, where).texts("fine_label_names") : lines(bytes);
     if (static_cast<int64_t>(names.size()) != class_count(form)) {
-      throw Error(ErrorKind::kData, fmt::format("expected {} class names in {}, found {}", class_count(form), where, names.size()));
+      throw Error(ErrorKind::kData,
+                  fmt::format("expected {} class names in {}, found {}", class_count(form), where, names.size()));
     }
   } else {
     for (int64_t i = 0; i < class_count(form); ++i) names.push_back(fmt::format("class {}", i));
@@ -110,11 +118,27 @@ std::vector<std::string> CifarForm::wanted(Split split) const {
 
 const std::vector<CifarForm>& cifar_forms() {
   static const std::vector<CifarForm> forms{
-      {DatasetKind::kCifar10, false, "cifar-10-batches-bin", "cifar-10-binary.tar.gz",
-       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, {"test_batch.bin"}, ""},
-      {DatasetKind::kCifar10, true, "cifar-10-batches-py", "cifar-10-python.tar.gz",
-       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"}, {"test_batch"}, ""},
-      {DatasetKind::kCifar100, false, "cifar-100-binary", "cifar-100-binary.tar.gz", {"train.bin"}, {"test.bin"}, "fine_label_names.txt"},
+      {DatasetKind::kCifar10,
+       false,
+       "cifar-10-batches-bin",
+       "cifar-10-binary.tar.gz",
+       {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+       {"test_batch.bin"},
+       ""},
+      {DatasetKind::kCifar10,
+       true,
+       "cifar-10-batches-py",
+       "cifar-10-python.tar.gz",
+       {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5"},
+       {"test_batch"},
+       ""},
+      {DatasetKind::kCifar100,
+       false,
+       "cifar-100-binary",
+       "cifar-100-binary.tar.gz",
+       {"train.bin"},
+       {"test.bin"},
+       "fine_label_names.txt"},
       {DatasetKind::kCifar100, true, "cifar-100-python", "cifar-100-python.tar.gz", {"train"}, {"test"}, "meta"},
   };
   return forms;

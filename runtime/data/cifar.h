@@ -7,8 +7,8 @@
 
 namespace onward {
 
-// One of the four published forms of the CIFAR data sets (A. Krizhevsky, "Learning multiple layers of features from tiny
-// images", 2009; https://www.cs.toronto.edu/~kriz/cifar.html).
+// One of the four published forms of the CIFAR data sets (A. Krizhevsky, "Learning multiple layers of features from
+// tiny images", 2009; https://www.cs.toronto.edu/~kriz/cifar.html).
 struct CifarForm {
   DatasetKind kind;
   bool pickled;         // Python's form; otherwise binary records

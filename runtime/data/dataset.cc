@@ -45,7 +45,8 @@ constexpr const char* kMnistFolders[] = {"", "raw", "MNIST/raw", "FashionMNIST/r
 
 bool holds_any(const FileSet& files, const CifarForm& form) {
   const auto in_set = [&](const std::string& name) { return files.contains(name); };
-  return std::any_of(form.train.begin(), form.train.end(), in_set) || std::any_of(form.test.begin(), form.test.end(), in_set);
+  return std::any_of(form.train.begin(), form.train.end(), in_set) ||
+         std::any_of(form.test.begin(), form.test.end(), in_set);
 }
 
 void look_for_form(const fs::path& path, const CifarForm& form, std::vector<Found>& found) {
@@ -79,7 +80,9 @@ std::vector<std::string> places(DatasetKind asked, Split split) {
     names.push_back(fmt::format("{}/{}", form.folder, file));
     names.push_back(form.archive);
   }
-  if (wants(asked, DatasetKind::kMnist)) names.push_back(fmt::format("{}-images-idx3-ubyte[.gz] (also in raw, MNIST/raw, FashionMNIST/raw)", split == Split::kTrain ? "train" : "t10k"));
+  if (wants(asked, DatasetKind::kMnist))
+    names.push_back(fmt::format("{}-images-idx3-ubyte[.gz] (also in raw, MNIST/raw, FashionMNIST/raw)",
+                                split == Split::kTrain ? "train" : "t10k"));
   return names;
 }
 
@@ -96,20 +99,25 @@ Dataset read_archive(const fs::path& path, DatasetKind asked, Split split) {
   for (const CifarForm& form : cifar_forms()) {
     if (wants(asked, form.kind)) names.push_back(form.files(split)[0]);
   }
-  throw Error(ErrorKind::kData, fmt::format("expected the {} split of a {} data set in the archive {}, found none of its files ({})", split_name(split),
-                                            asked == DatasetKind::kAuto ? "CIFAR" : kind_name(asked), path.string(), fmt::join(names, ", ")));
+  throw Error(ErrorKind::kData,
+              fmt::format("expected the {} split of a {} data set in the archive {}, found none of its files ({})",
+                          split_name(split), asked == DatasetKind::kAuto ? "CIFAR" : kind_name(asked), path.string(),
+                          fmt::join(names, ", ")));
 }
 
 Dataset read_folder(const fs::path& path, DatasetKind asked, Split split) {
   const std::vector<Found> found = look_in(path, asked);
   if (found.empty()) {
-    throw Error(ErrorKind::kData, fmt::format("expected a data set in {}, found none of: {}; give the folder or archive that holds one, or --dataset synthetic",
+    throw Error(ErrorKind::kData, fmt::format("expected a data set in {}, found none of: {}; give the folder or "
+                                              "archive that holds one, or --dataset synthetic",
                                               path.string(), fmt::join(places(asked, split), ", ")));
   }
   for (const Found& other : found) {
     if (other.kind != found[0].kind) {
-      throw Error(ErrorKind::kData, fmt::format("expected one data set in {}, found {} ({}) and {} ({}); choose with --dataset", path.string(),
-                                                kind_name(found[0].kind), found[0].path.string(), kind_name(other.kind), other.path.string()));
+      throw Error(
+          ErrorKind::kData,
+          fmt::format("expected one data set in {}, found {} ({}) and {} ({}); choose with --dataset", path.string(),
+                      kind_name(found[0].kind), found[0].path.string(), kind_name(other.kind), other.path.string()));
     }
   }
   const Found& first = found[0];
@@ -120,8 +128,10 @@ Dataset read_folder(const fs::path& path, DatasetKind asked, Split split) {
 
 void check_label(int64_t label, int64_t classes, int64_t sample, const int64_t* ignored) {
   if ((label >= 0 && label < classes) || (ignored && label == *ignored)) return;
-  throw Error(ErrorKind::kData, fmt::format("expected a label in 0..{} for sample {}, found {} with {} classes; the model's outputs and the data set must have "
-                                            "the same number of classes", classes - 1, sample, label, classes));
+  throw Error(ErrorKind::kData, fmt::format("expected a label in 0..{} for sample {}, found {} with {} classes; the "
+                                            "model's outputs and the data set must have "
+                                            "the same number of classes",
+                                            classes - 1, sample, label, classes));
 }
 
 }  // namespace
@@ -130,7 +140,8 @@ DatasetKind parse_dataset_kind(std::string_view text) {
   for (const KindName& known : kKinds) {
     if (text == known.name) return known.kind;
   }
-  throw Error(ErrorKind::kUsage, fmt::format("expected a data set auto, cifar10, cifar100, mnist or synthetic, found '{}'", text));
+  throw Error(ErrorKind::kUsage,
+              fmt::format("expected a data set auto, cifar10, cifar100, mnist or synthetic, found '{}'", text));
 }
 
 const char* split_name(Split split) { return split == Split::kTrain ? "train" : "test"; }
@@ -144,22 +155,28 @@ Dataset open_dataset(const std::string& path, DatasetKind kind, Split split, con
     return make_synthetic(parse_synthetic(path, synthetic), split);
   }
   if (!fs::exists(status)) {
-    throw Error(ErrorKind::kData, fmt::format("expected a data set at {}, found no such file or folder; give the folder or archive that holds one of: {}; or "
-                                              "--dataset synthetic", path, fmt::join(places(kind, split), ", ")));
+    throw Error(ErrorKind::kData, fmt::format("expected a data set at {}, found no such file or folder; give the "
+                                              "folder or archive that holds one of: {}; or "
+                                              "--dataset synthetic",
+                                              path, fmt::join(places(kind, split), ", ")));
   }
   if (fs::is_directory(status)) return read_folder(path, kind, split);
   if (kind == DatasetKind::kMnist) {
-    throw Error(ErrorKind::kData, fmt::format("expected a folder with the MNIST family's files, found the file {}; give its folder", path));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("expected a folder with the MNIST family's files, found the file {}; give its folder", path));
   }
   return read_archive(path, kind, split);
 }
 
-void check_labels(std::span<const int64_t> labels, int64_t classes, std::span<const int64_t> samples, const int64_t* ignored) {
+void check_labels(std::span<const int64_t> labels, int64_t classes, std::span<const int64_t> samples,
+                  const int64_t* ignored) {
   for (std::size_t i = 0; i < labels.size(); ++i) check_label(labels[i], classes, samples[i], ignored);
 }
 
 void check_labels(std::span<const int64_t> labels, int64_t classes, int64_t first_sample, const int64_t* ignored) {
-  for (std::size_t i = 0; i < labels.size(); ++i) check_label(labels[i], classes, first_sample + static_cast<int64_t>(i), ignored);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    check_label(labels[i], classes, first_sample + static_cast<int64_t>(i), ignored);
 }
 
 }  // namespace onward

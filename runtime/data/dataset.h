@@ -52,19 +52,22 @@ struct SyntheticOptions {
 };
 
 // Reads one split of the data set at `path`.
-//   kCifar10, kCifar100  a folder with the published binary or Python files (cifar-10-batches-bin, cifar-100-python, ...), the
-//                        folder above it, or a published .tar.gz, read without unpacking. CIFAR-100 takes the fine labels.
-//   kMnist               a folder with train-images-idx3-ubyte and its three companions, each plain or .gz. Fashion-MNIST has
+//   kCifar10, kCifar100  a folder with the published binary or Python files (cifar-10-batches-bin, cifar-100-python,
+//   ...), the
+//                        folder above it, or a published .tar.gz, read without unpacking. CIFAR-100 takes the fine
+//                        labels.
+//   kMnist               a folder with train-images-idx3-ubyte and its three companions, each plain or .gz.
+//   Fashion-MNIST has
 //                        the same file names and is told apart by its first labels.
 //   kSynthetic           generated; `path` is "synthetic" or "synthetic:TRAIN,TEST" with the numbers of samples.
 //   kAuto                whichever of these is there.
-// Error(kData): nothing found (lists what was looked for), more than one kind found, a file that is missing, truncated, empty,
-// over-long or damaged (file, expected and actual size), a label out of range (file, record, value).
+// Error(kData): nothing found (lists what was looked for), more than one kind found, a file that is missing, truncated,
+// empty, over-long or damaged (file, expected and actual size), a label out of range (file, record, value).
 Dataset open_dataset(const std::string& path, DatasetKind kind, Split split, const SyntheticOptions& synthetic = {});
 
-// Labels are checked on the host before a step, because a kernel would read outside its rows. Error(kData) names the first
-// sample whose label is outside [0, classes), the label and the number of classes; a label equal to *ignored is allowed.
-// `samples` holds the data set's index of each label.
+// Labels are checked on the host before a step, because a kernel would read outside its rows. Error(kData) names the
+// first sample whose label is outside [0, classes), the label and the number of classes; a label equal to *ignored is
+// allowed. `samples` holds the data set's index of each label.
 void check_labels(std::span<const int64_t> labels, int64_t classes, std::span<const int64_t> samples,
                   const int64_t* ignored = nullptr);
 // The same for consecutive samples that start at first_sample.

@@ -19,7 +19,8 @@ namespace {
 // libarchive understands tar, zlib the compression around it (see GzipFile).
 class TarReader {
  public:
-  explicit TarReader(const std::filesystem::path& path) : path_(path), file_(path), block_(1 << 16), tar_(archive_read_new()) {
+  explicit TarReader(const std::filesystem::path& path)
+      : path_(path), file_(path), block_(1 << 16), tar_(archive_read_new()) {
     archive_read_support_format_tar(tar_.get());
     check(archive_read_open(tar_.get(), this, nullptr, &TarReader::next_block, nullptr));
   }
@@ -40,8 +41,8 @@ class TarReader {
   std::vector<uint8_t> content() {
     const int64_t size = archive_entry_size(entry_);
     if (size < 0 || static_cast<uint64_t>(size) > kMostFileBytes) {
-      throw Error(ErrorKind::kData, fmt::format("expected at most {} bytes for {} in {}, found {}", kMostFileBytes, name(),
-                                                path_.string(), size));
+      throw Error(ErrorKind::kData, fmt::format("expected at most {} bytes for {} in {}, found {}", kMostFileBytes,
+                                                name(), path_.string(), size));
     }
     std::vector<uint8_t> bytes(static_cast<std::size_t>(size));
     std::size_t done = 0;
@@ -83,7 +84,10 @@ class TarReader {
     fail(reason ? reason : "damaged");
   }
   [[noreturn]] void fail(const std::string& reason) const {
-    throw Error(ErrorKind::kData, fmt::format("expected an intact .tar.gz (or a folder) at {}, found: {}; fetch it again or give its folder", path_.string(), reason));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("expected an intact .tar.gz (or a folder) at {}, found: {}; fetch it again or give its folder",
+                    path_.string(), reason));
   }
 
   std::filesystem::path path_;
@@ -109,7 +113,8 @@ FileSet FileSet::archive(std::filesystem::path path, const std::vector<std::stri
   TarReader tar(set.path_);
   while (tar.next()) {
     const std::string name = tar.name();
-    if (tar.is_file() && std::find(wanted.begin(), wanted.end(), name) != wanted.end()) set.members_[name] = tar.content();
+    if (tar.is_file() && std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+      set.members_[name] = tar.content();
   }
   tar.drain();
   return set;
@@ -125,7 +130,8 @@ std::vector<uint8_t> FileSet::take(const std::string& name) {
   if (!archive_) return read_file(path_ / name);
   const auto found = members_.extract(name);
   if (!found) {
-    throw Error(ErrorKind::kData, fmt::format("expected {} in {}, found no such file in the archive", name, path_.string()));
+    throw Error(ErrorKind::kData,
+                fmt::format("expected {} in {}, found no such file in the archive", name, path_.string()));
   }
   return std::move(found.mapped());
 }

@@ -7,8 +7,8 @@
 
 namespace onward {
 
-// The named files of a data set, in a folder or in a tar archive (plain or gzip). An archive's files go by their last path
-// component and are read in one pass, nothing is unpacked to disk.
+// The named files of a data set, in a folder or in a tar archive (plain or gzip). An archive's files go by their last
+// path component and are read in one pass, nothing is unpacked to disk.
 class FileSet {
  public:
   static FileSet folder(std::filesystem::path path);

@@ -22,7 +22,8 @@ bool can_pad(const ImageShape& image, const ImageShape& output) {
 bool holds_flat(const ImageShape& image, const Shape& model) {
   int64_t known = 1, unknown = 0;
   for (const int64_t d : model) (d < 0 ? ++unknown : known *= d);
-  return model.size() != 3 && !model.empty() && (unknown == 0 ? known == image.count() : unknown == 1 && known > 0 && image.count() % known == 0);
+  return model.size() != 3 && !model.empty() &&
+         (unknown == 0 ? known == image.count() : unknown == 1 && known > 0 && image.count() % known == 0);
 }
 
 }  // namespace
@@ -44,15 +45,25 @@ Fit fit_images(const ImageShape& image, const Shape& model, FitMode mode) {
   if (model.size() == 3) {
     const ImageShape output = resolve(image, model);
     if (output == image || (mode == FitMode::kPad && can_pad(image, output))) {
-      return {image, output, {output.channels, output.height, output.width}, (output.height - image.height) / 2, (output.width - image.width) / 2};
+      return {image,
+              output,
+              {output.channels, output.height, output.width},
+              (output.height - image.height) / 2,
+              (output.width - image.width) / 2};
     }
     if (mode == FitMode::kNone && can_pad(image, output)) {
-      throw Error(ErrorKind::kData, fmt::format("expected images of {} for the model's input, found {}; --fit pad pads them with zeros{}", output.text(),
-                                                image.text(), image.channels == output.channels ? "" : " and repeats the channel"));
+      throw Error(ErrorKind::kData,
+                  fmt::format("expected images of {} for the model's input, found {}; --fit pad pads them with zeros{}",
+                              output.text(), image.text(),
+                              image.channels == output.channels ? "" : " and repeats the channel"));
     }
   }
-  throw Error(ErrorKind::kData, fmt::format("expected images of {} for the model's input, found {} in the data set; take another data set or model{}",
-                                            to_string(model), image.text(), mode == FitMode::kPad ? " (--fit pad only enlarges, and repeats one channel to three)" : ""));
+  throw Error(
+      ErrorKind::kData,
+      fmt::format(
+          "expected images of {} for the model's input, found {} in the data set; take another data set or model{}",
+          to_string(model), image.text(),
+          mode == FitMode::kPad ? " (--fit pad only enlarges, and repeats one channel to three)" : ""));
 }
 
 }  // namespace onward

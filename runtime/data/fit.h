@@ -10,8 +10,8 @@ enum class FitMode : uint8_t { kNone, kPad };
 // "none", "pad". Error(kUsage) for anything else.
 FitMode parse_fit(std::string_view text);
 
-// How a data set's images become the model's input: centred in a larger image of zero bytes (an odd difference leaves the
-// additional row or column at the bottom or right), one channel repeated.
+// How a data set's images become the model's input: centred in a larger image of zero bytes (an odd difference leaves
+// the additional row or column at the bottom or right), one channel repeated.
 struct Fit {
   ImageShape image;   // in the data set
   ImageShape output;  // as delivered: the model's C, H, W

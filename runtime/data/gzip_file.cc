@@ -22,8 +22,9 @@ std::size_t size_on_disk(const std::filesystem::path& path) {
 }
 
 [[noreturn]] void refuse_size(const std::filesystem::path& path) {
-  throw Error(ErrorKind::kData, fmt::format("expected at most {} bytes in {}, found more; it is not a file of a supported data set",
-                                            kMostFileBytes, path.string()));
+  throw Error(ErrorKind::kData,
+              fmt::format("expected at most {} bytes in {}, found more; it is not a file of a supported data set",
+                          kMostFileBytes, path.string()));
 }
 
 [[noreturn]] void refuse_unreadable(const std::filesystem::path& path) {
@@ -52,9 +53,11 @@ std::size_t GzipFile::read(void* out, std::size_t size) {
     const char* reason = gzerror(file_, &code);
     // zlib reports data that end early as Z_BUF_ERROR beside a short read.
     if (got < 0 || code == Z_BUF_ERROR || code == Z_DATA_ERROR) {
-      throw Error(ErrorKind::kData,
-                  fmt::format("expected intact gzip data in {} ({} bytes), found them damaged or cut short: {}; fetch the file again",
-                              path_.string(), size_on_disk(path_), code == Z_ERRNO ? std::strerror(errno) : reason));
+      throw Error(
+          ErrorKind::kData,
+          fmt::format(
+              "expected intact gzip data in {} ({} bytes), found them damaged or cut short: {}; fetch the file again",
+              path_.string(), size_on_disk(path_), code == Z_ERRNO ? std::strerror(errno) : reason));
     }
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
@@ -87,8 +90,9 @@ std::vector<uint8_t> read_gzip(const std::filesystem::path& path) {
     size += file.read(bytes.data() + size, bytes.size() - size);
   }
   if (!file.compressed()) {
-    throw Error(ErrorKind::kData, fmt::format("expected gzip data in {}, found a file of {} bytes without gzip's header",
-                                              path.string(), size_on_disk(path)));
+    throw Error(ErrorKind::kData,
+                fmt::format("expected gzip data in {}, found a file of {} bytes without gzip's header", path.string(),
+                            size_on_disk(path)));
   }
   bytes.resize(size);
   return bytes;

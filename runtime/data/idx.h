@@ -9,8 +9,8 @@ namespace onward {
 // True if the folder holds any file of the family, plain or .gz.
 bool has_idx_files(const std::filesystem::path& folder);
 
-// Reads the images and labels of a split: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each plain (preferred) or
-// .gz. Ten classes. Error(kData) as open_dataset says.
+// Reads the images and labels of a split: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, each plain (preferred)
+// or .gz. Ten classes. Error(kData) as open_dataset says.
 Dataset read_idx(const std::filesystem::path& folder, Split split);
 
 }  // namespace onward

@@ -14,26 +14,31 @@ namespace {
 // Elements of a chunk: enough to make the lock's cost small, few enough that workers share one batch and stop soon.
 constexpr int64_t kChunkElements = 3 * 32 * 32 * 32;
 
-void check(const Dataset& dataset, const Transform& transform, const SamplerOptions& sampling, const LoaderOptions& options) {
+void check(const Dataset& dataset, const Transform& transform, const SamplerOptions& sampling,
+           const LoaderOptions& options) {
   const auto require = [](bool good, const std::string& message) {
     if (!good) throw Error(ErrorKind::kUsage, message);
   };
   require(options.replicas >= 1, fmt::format("expected at least one replica, found {}", options.replicas));
   require(options.workers >= 0, fmt::format("expected --workers 0 or more, found {}", options.workers));
-  require(options.prefetch >= 1, fmt::format("expected at least one batch to be prefetched, found {}", options.prefetch));
+  require(options.prefetch >= 1,
+          fmt::format("expected at least one batch to be prefetched, found {}", options.prefetch));
   require(options.dtype == DType::kFloat32 || options.dtype == DType::kFloat64,
           fmt::format("expected images as float32 or float64, found {}", dtype_name(options.dtype)));
   require(options.layout == Layout::kRowMajor || transform.fit().sample.size() == 3,
-          fmt::format("expected a model input of C, H, W for channels-last images, found {}", to_string(transform.fit().sample)));
-  require(transform.fit().image == dataset.shape,
-          fmt::format("expected a transform for images of {}, found one for {}", dataset.shape.text(), transform.fit().image.text()));
+          fmt::format("expected a model input of C, H, W for channels-last images, found {}",
+                      to_string(transform.fit().sample)));
+  require(transform.fit().image == dataset.shape, fmt::format("expected a transform for images of {}, found one for {}",
+                                                              dataset.shape.text(), transform.fit().image.text()));
   require(sampling.samples == dataset.count(),
-          fmt::format("expected a sampler of the data set's {} samples, found one of {}", dataset.count(), sampling.samples));
+          fmt::format("expected a sampler of the data set's {} samples, found one of {}", dataset.count(),
+                      sampling.samples));
 }
 
 }  // namespace
 
-Loader::Loader(const Dataset& dataset, Transform transform, const SamplerOptions& sampling, const LoaderOptions& options)
+Loader::Loader(const Dataset& dataset, Transform transform, const SamplerOptions& sampling,
+               const LoaderOptions& options)
     : dataset_(dataset),
       transform_(std::move(transform)),
       options_(options),
@@ -49,8 +54,8 @@ Loader::Loader(const Dataset& dataset, Transform transform, const SamplerOptions
 
 void Loader::begin(LoaderPosition position) {
   if (position.epoch < 0 || position.step < 0 || position.step > sampler_.steps_per_epoch()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a position in an epoch of {} steps, found epoch {}, step {}", sampler_.steps_per_epoch(),
-                                               position.epoch, position.step));
+    throw Error(ErrorKind::kUsage, fmt::format("expected a position in an epoch of {} steps, found epoch {}, step {}",
+                                               sampler_.steps_per_epoch(), position.epoch, position.step));
   }
   const std::lock_guard lock(mutex_);
   open_.clear();
@@ -105,7 +110,8 @@ void Loader::run_worker(const std::stop_token& stopping) {
   std::unique_lock lock(mutex_);
   while (true) {
     std::optional<Claim> claimed;
-    if (!work_ready_.wait(lock, stopping, [&] { return stopping.stop_requested() || (claimed = claim()).has_value(); })) return;
+    if (!work_ready_.wait(lock, stopping, [&] { return stopping.stop_requested() || (claimed = claim()).has_value(); }))
+      return;
     if (!claimed) return;
     prepare(*claimed, lock);
   }
@@ -141,7 +147,8 @@ Batch Loader::make_batch(int64_t step) {
   for (const BatchShare& share : split_batch(batch.count(), options_.replicas)) {
     Shape shape{share.count};
     shape.insert(shape.end(), transform_.fit().sample.begin(), transform_.fit().sample.end());
-    ReplicaBatch replica{share, pooled(options_.dtype, std::move(shape)), options_.layout, pooled(DType::kInt64, {share.count})};
+    ReplicaBatch replica{share, pooled(options_.dtype, std::move(shape)), options_.layout,
+                         pooled(DType::kInt64, {share.count})};
     std::copy_n(batch.labels.begin() + share.first, share.count, replica.labels.edit_values<int64_t>().begin());
     batch.replicas.push_back(std::move(replica));
   }

@@ -28,10 +28,10 @@ struct LoaderPosition {
 
 // What one replica gets of a global batch: what an executor takes as its feeds.
 struct ReplicaBatch {
-  BatchShare share;  // its rows of the global batch; count may be 0
-  HostTensor images; // logical shape [share.count, sample...], float32 or float64, its bytes in `layout`
+  BatchShare share;   // its rows of the global batch; count may be 0
+  HostTensor images;  // logical shape [share.count, sample...], float32 or float64, its bytes in `layout`
   Layout layout = Layout::kRowMajor;
-  HostTensor labels; // int64 [share.count]
+  HostTensor labels;  // int64 [share.count]
 };
 
 // One global batch. The memory of its tensors goes back to the loader's pool with their last copy.
@@ -47,16 +47,16 @@ struct Batch {
 
 struct LoaderOptions {
   int64_t replicas = 1;
-  int workers = 2;       // threads that prepare samples; 0: next() does it
-  int64_t prefetch = 4;  // batches prepared ahead, at most
-  DType dtype = DType::kFloat32;        // or float64: the same values, widened
-  Layout layout = Layout::kRowMajor;    // kChannelsLast only for inputs of C, H, W
-  BufferPool::Allocate allocate;        // see BufferPool
+  int workers = 2;                    // threads that prepare samples; 0: next() does it
+  int64_t prefetch = 4;               // batches prepared ahead, at most
+  DType dtype = DType::kFloat32;      // or float64: the same values, widened
+  Layout layout = Layout::kRowMajor;  // kChannelsLast only for inputs of C, H, W
+  BufferPool::Allocate allocate;      // see BufferPool
 };
 
-// Delivers the batches of an epoch in order, prepared ahead by worker threads. What is in a batch depends on the data set, the
-// transform, the sampling options and the position only. For evaluation give a Transform without augmentation and sampling
-// without shuffle.
+// Delivers the batches of an epoch in order, prepared ahead by worker threads. What is in a batch depends on the data
+// set, the transform, the sampling options and the position only. For evaluation give a Transform without augmentation
+// and sampling without shuffle.
 //
 //   Loader loader(dataset, transform, sampling, options);
 //   loader.begin({epoch, first_step});
@@ -70,8 +70,8 @@ class Loader {
 
   // Goes to a position and starts to prepare from there; what was prepared for another position is dropped.
   void begin(LoaderPosition position);
-  // The next batch, or nothing at the end of the epoch and after stop(). An error of a worker is thrown here, in the order of
-  // the batches; the epoch is over then.
+  // The next batch, or nothing at the end of the epoch and after stop(). An error of a worker is thrown here, in the
+  // order of the batches; the epoch is over then.
   std::optional<Batch> next();
   // Ends the epoch now. May be called from another thread; a waiting next() returns nothing.
   void stop();

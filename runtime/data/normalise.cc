@@ -31,8 +31,10 @@ const std::vector<Named>& named_constants() {
 }
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw Error(ErrorKind::kUsage, fmt::format("expected --normalize auto, cifar10, cifar100, mnist, fashion-mnist, imagenet, none or means and deviations as "
-                                             "M,M,M/S,S,S, found '{}'", text));
+  throw Error(ErrorKind::kUsage, fmt::format("expected --normalize auto, cifar10, cifar100, mnist, fashion-mnist, "
+                                             "imagenet, none or means and deviations as "
+                                             "M,M,M/S,S,S, found '{}'",
+                                             text));
 }
 
 std::vector<double> parse_numbers(std::string_view list, std::string_view whole) {
@@ -60,22 +62,27 @@ Normalisation parse_normalisation(std::string_view text, std::string_view datase
   if (slash == std::string_view::npos) refuse(text);
   Normalisation given{parse_numbers(text.substr(0, slash), text), parse_numbers(text.substr(slash + 1), text)};
   for (const double s : given.std_dev) {
-    if (s <= 0) throw Error(ErrorKind::kUsage, fmt::format("expected deviations above zero in --normalize, found {} in '{}'", s, text));
+    if (s <= 0)
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("expected deviations above zero in --normalize, found {} in '{}'", s, text));
   }
   return given;
 }
 
-NormaliseTable::NormaliseTable(const Normalisation& constants, int64_t channels) : rows_(static_cast<std::size_t>(channels)) {
+NormaliseTable::NormaliseTable(const Normalisation& constants, int64_t channels)
+    : rows_(static_cast<std::size_t>(channels)) {
   for (const std::size_t size : {constants.mean.size(), constants.std_dev.size()}) {
     if (size != 1 && size != rows_.size()) {
-      throw Error(ErrorKind::kUsage, fmt::format("expected one normalisation constant or one for each of {} channels, found {}; choose others with --normalize",
+      throw Error(ErrorKind::kUsage, fmt::format("expected one normalisation constant or one for each of {} channels, "
+                                                 "found {}; choose others with --normalize",
                                                  channels, size));
     }
   }
   for (std::size_t c = 0; c < rows_.size(); ++c) {
     const double mean = constants.mean[constants.mean.size() == 1 ? 0 : c];
     const double std_dev = constants.std_dev[constants.std_dev.size() == 1 ? 0 : c];
-    for (std::size_t byte = 0; byte < 256; ++byte) rows_[c][byte] = static_cast<float>((static_cast<double>(byte) / 255.0 - mean) / std_dev);
+    for (std::size_t byte = 0; byte < 256; ++byte)
+      rows_[c][byte] = static_cast<float>((static_cast<double>(byte) / 255.0 - mean) / std_dev);
   }
 }
 

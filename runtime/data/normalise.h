@@ -18,8 +18,8 @@ struct Normalisation {
 // Error(kUsage) for anything else and for a deviation that is not above zero.
 Normalisation parse_normalisation(std::string_view text, std::string_view dataset_name);
 
-// (byte / 255 - mean) / std_dev of each channel and byte, computed in double and rounded to float once on the host: every
-// backend, and the double run too, sees the same values.
+// (byte / 255 - mean) / std_dev of each channel and byte, computed in double and rounded to float once on the host:
+// every backend, and the double run too, sees the same values.
 class NormaliseTable {
  public:
   // Error(kUsage) if the constants are neither one nor `channels`.

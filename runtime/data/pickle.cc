@@ -14,8 +14,8 @@ namespace {
 using Value = PickleValue;
 using Object = PickleObject;
 
-// The largest published pickle, CIFAR-100's training file, pushes about 160,000 values. The bound keeps a small hostile file
-// from filling the memory.
+// The largest published pickle, CIFAR-100's training file, pushes about 160,000 values. The bound keeps a small hostile
+// file from filling the memory.
 constexpr std::size_t kMostValues = 1'000'000;
 
 constexpr std::string_view kReconstruct = "numpy.core.multiarray _reconstruct";
@@ -58,33 +58,33 @@ void PickleReader::step(uint8_t opcode) {
       if (protocol != 2) fail(fmt::format("protocol {}", protocol));
       break;
     }
-    case '}': push_object({Object::Kind::kDict}); break;                  // EMPTY_DICT
-    case ']': push_object({Object::Kind::kList}); break;                  // EMPTY_LIST
-    case '(': push_mark(); break;                                         // MARK
-    case 'N': push({}); break;                                            // NONE
-    case 0x88: push_bool(true); break;                                    // NEWTRUE
-    case 0x89: push_bool(false); break;                                   // NEWFALSE
+    case '}': push_object({Object::Kind::kDict}); break;                   // EMPTY_DICT
+    case ']': push_object({Object::Kind::kList}); break;                   // EMPTY_LIST
+    case '(': push_mark(); break;                                          // MARK
+    case 'N': push({}); break;                                             // NONE
+    case 0x88: push_bool(true); break;                                     // NEWTRUE
+    case 0x89: push_bool(false); break;                                    // NEWFALSE
     case 'K': push_number(static_cast<int64_t>(take_unsigned(1))); break;  // BININT1
     case 'M': push_number(static_cast<int64_t>(take_unsigned(2))); break;  // BININT2
     case 'J': push_number(static_cast<int32_t>(take_unsigned(4))); break;  // BININT
-    case 'U': push_text(take_unsigned(1)); break;                         // SHORT_BINSTRING
-    case 'T': push_text(take_unsigned(4)); break;                         // BINSTRING
-    case 'X': push_text(take_unsigned(4)); break;                         // BINUNICODE
-    case 'q': memoize(static_cast<uint32_t>(take_unsigned(1))); break;    // BINPUT
-    case 'r': memoize(static_cast<uint32_t>(take_unsigned(4))); break;    // LONG_BINPUT
-    case 'h': recall(static_cast<uint32_t>(take_unsigned(1))); break;     // BINGET
-    case 'j': recall(static_cast<uint32_t>(take_unsigned(4))); break;     // LONG_BINGET
-    case 'a': append(pop_last(1)); break;                                 // APPEND
-    case 'e': append(pop_to_mark()); break;                               // APPENDS
-    case 's': set_items(pop_last(2)); break;                              // SETITEM
-    case 'u': set_items(pop_to_mark()); break;                            // SETITEMS
-    case 't': push_object({Object::Kind::kTuple, pop_to_mark()}); break;  // TUPLE
-    case 0x85: push_object({Object::Kind::kTuple, pop_last(1)}); break;   // TUPLE1
-    case 0x86: push_object({Object::Kind::kTuple, pop_last(2)}); break;   // TUPLE2
-    case 0x87: push_object({Object::Kind::kTuple, pop_last(3)}); break;   // TUPLE3
-    case 'c': push_global(); break;                                       // GLOBAL
-    case 'R': reduce(); break;                                            // REDUCE
-    case 'b': build(); break;                                             // BUILD
+    case 'U': push_text(take_unsigned(1)); break;                          // SHORT_BINSTRING
+    case 'T': push_text(take_unsigned(4)); break;                          // BINSTRING
+    case 'X': push_text(take_unsigned(4)); break;                          // BINUNICODE
+    case 'q': memoize(static_cast<uint32_t>(take_unsigned(1))); break;     // BINPUT
+    case 'r': memoize(static_cast<uint32_t>(take_unsigned(4))); break;     // LONG_BINPUT
+    case 'h': recall(static_cast<uint32_t>(take_unsigned(1))); break;      // BINGET
+    case 'j': recall(static_cast<uint32_t>(take_unsigned(4))); break;      // LONG_BINGET
+    case 'a': append(pop_last(1)); break;                                  // APPEND
+    case 'e': append(pop_to_mark()); break;                                // APPENDS
+    case 's': set_items(pop_last(2)); break;                               // SETITEM
+    case 'u': set_items(pop_to_mark()); break;                             // SETITEMS
+    case 't': push_object({Object::Kind::kTuple, pop_to_mark()}); break;   // TUPLE
+    case 0x85: push_object({Object::Kind::kTuple, pop_last(1)}); break;    // TUPLE1
+    case 0x86: push_object({Object::Kind::kTuple, pop_last(2)}); break;    // TUPLE2
+    case 0x87: push_object({Object::Kind::kTuple, pop_last(3)}); break;    // TUPLE3
+    case 'c': push_global(); break;                                        // GLOBAL
+    case 'R': reduce(); break;                                             // REDUCE
+    case 'b': build(); break;                                              // BUILD
     default: fail(fmt::format("opcode 0x{:02x}, which those files do not use", opcode));
   }
 }
@@ -120,7 +120,8 @@ void PickleReader::push_global() {
       return push_object(std::move(object));
     }
   }
-  fail(fmt::format("the global {}.{}, which those files do not use; it is not run", module.substr(0, 80), name.substr(0, 80)));
+  fail(fmt::format("the global {}.{}, which those files do not use; it is not run", module.substr(0, 80),
+                   name.substr(0, 80)));
 }
 
 Value PickleReader::pop() {
@@ -203,7 +204,8 @@ void PickleReader::build() {
   if (!is_object(state, Object::Kind::kTuple)) fail("a state that is not a tuple");
   if (is_object(target, Object::Kind::kArray)) {
     build_array(*target.object, state);
-  } else if (!is_object(target, Object::Kind::kType)) {  // a uint8 type's state (byte order, alignment) says nothing more
+  } else if (!is_object(target,
+                        Object::Kind::kType)) {  // a uint8 type's state (byte order, alignment) says nothing more
     fail("a state for something that has none");
   }
   stack_.push_back(target);
@@ -225,17 +227,21 @@ void PickleReader::build_array(Object& array, const Value& state) {
     count *= size;
     array.shape.push_back(dimension.number);
   }
-  if (count != parts[4].text.size()) fail(fmt::format("an array of {} elements with {} bytes", count, parts[4].text.size()));
+  if (count != parts[4].text.size())
+    fail(fmt::format("an array of {} elements with {} bytes", count, parts[4].text.size()));
   array.data = parts[4].text;
   array.column_major = parts[3].number != 0;
 }
 
 std::string_view PickleReader::take(uint64_t length) {
   if (length > bytes_.size() - position_) {
-    throw Error(ErrorKind::kData, fmt::format("expected at least {} bytes in {}, found {}: the pickle is cut short at byte {}; fetch it again",
-                                              position_ + length, file_, bytes_.size(), position_));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("expected at least {} bytes in {}, found {}: the pickle is cut short at byte {}; fetch it again",
+                    position_ + length, file_, bytes_.size(), position_));
   }
-  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + position_, static_cast<std::size_t>(length));
+  const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + position_,
+                              static_cast<std::size_t>(length));
   position_ += length;
   return text;
 }
@@ -257,11 +263,13 @@ uint64_t PickleReader::take_unsigned(int bytes) {
 }
 
 bool PickleReader::contains(std::string_view key) const {
-  return std::any_of(root_->entries.begin(), root_->entries.end(), [&](const auto& entry) { return entry.first == key; });
+  return std::any_of(root_->entries.begin(), root_->entries.end(),
+                     [&](const auto& entry) { return entry.first == key; });
 }
 
 const Value& PickleReader::lookup(std::string_view key) const {
-  const auto found = std::find_if(root_->entries.rbegin(), root_->entries.rend(), [&](const auto& entry) { return entry.first == key; });
+  const auto found = std::find_if(root_->entries.rbegin(), root_->entries.rend(),
+                                  [&](const auto& entry) { return entry.first == key; });
   if (found == root_->entries.rend()) {
     throw Error(ErrorKind::kData, fmt::format("expected '{}' in {}, found no such entry", key, file_));
   }
@@ -278,7 +286,9 @@ std::vector<int64_t> PickleReader::integers(std::string_view key) const {
       numbers.push_back(item.number);
     }
   }
-  if (!good) throw Error(ErrorKind::kData, fmt::format("expected a list of integers as '{}' in {}, found something else", key, file_));
+  if (!good)
+    throw Error(ErrorKind::kData,
+                fmt::format("expected a list of integers as '{}' in {}, found something else", key, file_));
   return numbers;
 }
 
@@ -292,21 +302,26 @@ std::vector<std::string> PickleReader::texts(std::string_view key) const {
       texts.emplace_back(item.text);
     }
   }
-  if (!good) throw Error(ErrorKind::kData, fmt::format("expected a list of text as '{}' in {}, found something else", key, file_));
+  if (!good)
+    throw Error(ErrorKind::kData,
+                fmt::format("expected a list of text as '{}' in {}, found something else", key, file_));
   return texts;
 }
 
 const Object& PickleReader::matrix(std::string_view key) const {
   const Value& value = lookup(key);
   if (!is_object(value, Object::Kind::kArray) || value.object->shape.size() != 2) {
-    throw Error(ErrorKind::kData, fmt::format("expected a uint8 array of two dimensions as '{}' in {}, found something else", key, file_));
+    throw Error(
+        ErrorKind::kData,
+        fmt::format("expected a uint8 array of two dimensions as '{}' in {}, found something else", key, file_));
   }
   return *value.object;
 }
 
 void PickleReader::fail(const std::string& found) const {
-  throw Error(ErrorKind::kData, fmt::format("expected a pickle as CIFAR's Python files are published in {}, found {} (before byte {})", file_,
-                                            found, position_));
+  throw Error(ErrorKind::kData,
+              fmt::format("expected a pickle as CIFAR's Python files are published in {}, found {} (before byte {})",
+                          file_, found, position_));
 }
 
 }  // namespace onward

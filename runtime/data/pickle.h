@@ -24,19 +24,20 @@ struct PickleValue {
 struct PickleObject {
   enum class Kind : uint8_t { kList, kTuple, kDict, kGlobal, kType, kArray };
   Kind kind = Kind::kList;
-  std::vector<PickleValue> items;                                   // list, tuple
-  std::vector<std::pair<std::string_view, PickleValue>> entries;    // dict
-  std::string_view name;                                            // global: "numpy ndarray"
-  std::vector<int64_t> shape;                                       // array of uint8
-  std::string_view data;                                            // array: its elements
-  bool column_major = false;                                        // array: NumPy's is_fortran
+  std::vector<PickleValue> items;                                 // list, tuple
+  std::vector<std::pair<std::string_view, PickleValue>> entries;  // dict
+  std::string_view name;                                          // global: "numpy ndarray"
+  std::vector<int64_t> shape;                                     // array of uint8
+  std::string_view data;                                          // array: its elements
+  bool column_major = false;                                      // array: NumPy's is_fortran
 };
 
-// Reads the pickles in which the CIFAR data sets are published (protocol 2, written by Python 2 and NumPy) and nothing more:
-// dictionaries with text keys, lists, tuples, text, integers, and uint8 arrays made by numpy.core.multiarray._reconstruct,
-// numpy.ndarray and numpy.dtype. Every other opcode or global is refused, so nothing is ever executed; every length is
-// checked against the bytes present and the number of values is bounded, so that no input makes it misbehave.
-// Formats: CPython Lib/pickletools.py; NumPy ndarray.__reduce__ and ndarray.__setstate__.
+// Reads the pickles in which the CIFAR data sets are published (protocol 2, written by Python 2 and NumPy) and nothing
+// more: dictionaries with text keys, lists, tuples, text, integers, and uint8 arrays made by
+// numpy.core.multiarray._reconstruct, numpy.ndarray and numpy.dtype. Every other opcode or global is refused, so
+// nothing is ever executed; every length is checked against the bytes present and the number of values is bounded, so
+// that no input makes it misbehave. Formats: CPython Lib/pickletools.py; NumPy ndarray.__reduce__ and
+// ndarray.__setstate__.
 class PickleReader {
  public:
   // `file` names the pickle in errors. `bytes` must outlive the reader. Error(kData) as above.

@@ -24,11 +24,13 @@ std::vector<BatchShare> split_batch(int64_t count, int64_t replicas) {
 
 Sampler::Sampler(const SamplerOptions& options) : options_(options) {
   if (options.samples < 1 || options.batch_size < 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a batch size of at least 1 and some samples, found batch size {} and {} samples", options.batch_size,
-                                               options.samples));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a batch size of at least 1 and some samples, found batch size {} and {} samples",
+                            options.batch_size, options.samples));
   }
   if (steps_per_epoch() == 0) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected at least one full batch, found {} samples for batch size {}; lower --batch-size or leave out --drop-last",
+    throw Error(ErrorKind::kUsage, fmt::format("expected at least one full batch, found {} samples for batch size {}; "
+                                               "lower --batch-size or leave out --drop-last",
                                                options.samples, options.batch_size));
   }
 }
@@ -38,13 +40,18 @@ int64_t Sampler::steps_per_epoch() const {
   return full + (!options_.drop_last && options_.samples % options_.batch_size != 0 ? 1 : 0);
 }
 
-int64_t Sampler::samples_per_epoch() const { return std::min(options_.samples, steps_per_epoch() * options_.batch_size); }
+int64_t Sampler::samples_per_epoch() const {
+  return std::min(options_.samples, steps_per_epoch() * options_.batch_size);
+}
 
-int64_t Sampler::batch_count(int64_t step) const { return std::clamp<int64_t>(options_.samples - step * options_.batch_size, 0, options_.batch_size); }
+int64_t Sampler::batch_count(int64_t step) const {
+  return std::clamp<int64_t>(options_.samples - step * options_.batch_size, 0, options_.batch_size);
+}
 
 std::vector<int64_t> Sampler::batch(int64_t epoch, int64_t step) {
   if (step < 0 || step >= steps_per_epoch()) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected a step in 0..{} of epoch {}, found {}", steps_per_epoch() - 1, epoch, step));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected a step in 0..{} of epoch {}, found {}", steps_per_epoch() - 1, epoch, step));
   }
   prepare(epoch);
   const auto first = order_.begin() + step * options_.batch_size;
@@ -58,7 +65,8 @@ void Sampler::prepare(int64_t epoch) {
   std::iota(order_.begin(), order_.end(), 0);
   if (options_.shuffle) {
     const RandomStream random(options_.seed, RandomPurpose::kShuffle);
-    for (std::size_t i = order_.size(); i-- > 1;) std::swap(order_[i], order_[random.below(static_cast<uint64_t>(epoch), i, i + 1)]);
+    for (std::size_t i = order_.size(); i-- > 1;)
+      std::swap(order_[i], order_[random.below(static_cast<uint64_t>(epoch), i, i + 1)]);
   }
   prepared_epoch_ = epoch;
 }

@@ -29,9 +29,13 @@ std::vector<float> make_patterns(const SyntheticOptions& options) {
   patterns.reserve(static_cast<std::size_t>(options.classes * shape.count()));
   for (int64_t label = 0; label < options.classes; ++label) {
     for (int64_t c = 0; c < shape.channels; ++c) {
-      struct Wave { double across, down, phase; } waves[kWaves];
+      struct Wave {
+        double across, down, phase;
+      } waves[kWaves];
       for (int w = 0; w < kWaves; ++w) {
-        const auto draw = [&](int which) { return random.uniform(static_cast<uint64_t>(label), static_cast<uint64_t>((c * kWaves + w) * 3 + which)); };
+        const auto draw = [&](int which) {
+          return random.uniform(static_cast<uint64_t>(label), static_cast<uint64_t>((c * kWaves + w) * 3 + which));
+        };
         waves[w] = {std::floor(4 * draw(0)), std::floor(4 * draw(1)), draw(2)};
       }
       for (int64_t y = 0; y < shape.height; ++y) {
@@ -64,7 +68,8 @@ int64_t parse_count(std::string_view text, std::string_view whole) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected synthetic or synthetic:TRAIN,TEST with numbers of samples, found '{}'", whole));
+    throw Error(ErrorKind::kUsage,
+                fmt::format("expected synthetic or synthetic:TRAIN,TEST with numbers of samples, found '{}'", whole));
   }
   return value;
 }
@@ -75,8 +80,11 @@ Dataset make_synthetic(const SyntheticOptions& options, Split split) {
   const int64_t count = split == Split::kTrain ? options.train_samples : options.test_samples;
   const ImageShape& shape = options.shape;
   if (shape.channels < 1 || shape.height < 1 || shape.width < 1 || options.classes < 1 || count < 1) {
-    throw Error(ErrorKind::kUsage, fmt::format("expected at least one pixel, class and sample of generated data, found shape {}, {} classes, {} samples",
-                                               shape.text(), options.classes, count));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format(
+            "expected at least one pixel, class and sample of generated data, found shape {}, {} classes, {} samples",
+            shape.text(), options.classes, count));
   }
   Dataset out;
   out.name = "synthetic";

@@ -7,7 +7,8 @@ namespace onward {
 
 namespace {
 
-template <typename T> void normalise_row_major(const uint8_t* bytes, const ImageShape& shape, const NormaliseTable& table, T* out) {
+template <typename T>
+void normalise_row_major(const uint8_t* bytes, const ImageShape& shape, const NormaliseTable& table, T* out) {
   const int64_t area = shape.height * shape.width;
   for (int64_t c = 0; c < shape.channels; ++c) {
     const float* row = table.channel(c);
@@ -15,7 +16,8 @@ template <typename T> void normalise_row_major(const uint8_t* bytes, const Image
   }
 }
 
-template <typename T> void normalise_channels_last(const uint8_t* bytes, const ImageShape& shape, const NormaliseTable& table, T* out) {
+template <typename T>
+void normalise_channels_last(const uint8_t* bytes, const ImageShape& shape, const NormaliseTable& table, T* out) {
   const int64_t area = shape.height * shape.width;
   for (int64_t c = 0; c < shape.channels; ++c) {
     const float* row = table.channel(c);
@@ -26,7 +28,10 @@ template <typename T> void normalise_channels_last(const uint8_t* bytes, const I
 }  // namespace
 
 Transform::Transform(Fit fit, const Normalisation& normalisation, const Augmentation& augmentation, uint64_t seed)
-    : fit_(std::move(fit)), augmentation_(augmentation), augmenter_(augmentation, seed), table_(normalisation, fit_.output.channels) {}
+    : fit_(std::move(fit)),
+      augmentation_(augmentation),
+      augmenter_(augmentation, seed),
+      table_(normalisation, fit_.output.channels) {}
 
 template <typename T>
 void Transform::apply(std::span<const uint8_t> image, int64_t epoch, int64_t sample, Layout layout, T* out) const {

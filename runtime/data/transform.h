@@ -8,8 +8,8 @@
 
 namespace onward {
 
-// From the bytes of a data set's image to one sample of the model's input: place and augment, then normalise by table. Pure:
-// the result depends on the image, the epoch and the sample index only. Safe to use from several threads.
+// From the bytes of a data set's image to one sample of the model's input: place and augment, then normalise by table.
+// Pure: the result depends on the image, the epoch and the sample index only. Safe to use from several threads.
 class Transform {
  public:
   Transform(Fit fit, const Normalisation& normalisation, const Augmentation& augmentation = {}, uint64_t seed = 0);

@@ -1,5 +1,5 @@
-// The passes of lowered batch normalization over channels-last fp32 images, in bytes of tensor traffic a second, beside a
-// copy of the same image. Buffers rotate through several sets, so that nothing stays in the near caches.
+// The passes of lowered batch normalization over channels-last fp32 images, in bytes of tensor traffic a second, beside
+// a copy of the same image. Buffers rotate through several sets, so that nothing stays in the near caches.
 //   batch_norm_bench [--benchmark_filter=...]; environment ONWARD_THREADS, default 2.
 #include <benchmark/benchmark.h>
 
@@ -124,15 +124,27 @@ void grad_reduce(benchmark::State& state, const std::string& mask, bool keep) {
   const Shape shape = shape_of(state);
   const TensorType image(DType::kFloat32, shape), vector(DType::kFloat32, Shape{shape[1]});
   const bool reads_y = mask == "y";
-  measure(state, Pass(kBatchNormGradReduce, {image, image, vector, vector, vector, vector, reads_y ? image : kAbsent},
-                      keep ? 2 : 1, {{"mask", mask}}), shape, 2 + reads_y + keep);
+  measure(state,
+          Pass(kBatchNormGradReduce, {image, image, vector, vector, vector, vector, reads_y ? image : kAbsent},
+               keep ? 2 : 1, {{"mask", mask}}),
+          shape, 2 + reads_y + keep);
 }
 
 void grad_apply(benchmark::State& state, const std::string& mask) {
   const Shape shape = shape_of(state);
   const TensorType image(DType::kFloat32, shape), vector(DType::kFloat32, Shape{shape[1]});
-  measure(state, Pass(kBatchNormGradApply, {image, image, vector, vector, vector, {DType::kFloat64, Shape{2 * shape[1]}},
-                                            {DType::kFloat64, Shape{}}, vector}, 1, {{"mask", mask}}), shape, 3);
+  measure(state,
+          Pass(kBatchNormGradApply,
+               {image,
+                image,
+                vector,
+                vector,
+                vector,
+                {DType::kFloat64, Shape{2 * shape[1]}},
+                {DType::kFloat64, Shape{}},
+                vector},
+               1, {{"mask", mask}}),
+          shape, 3);
 }
 
 void shapes(benchmark::internal::Benchmark* benchmark) {

@@ -16,7 +16,8 @@ const Dataset& dataset() {
 void deliver(benchmark::State& state) {
   const Dataset& data = dataset();
   const Augmentation augmentation = state.range(2) ? parse_augmentation("hflip,crop:4") : Augmentation{};
-  const Transform transform(fit_images(data.shape, {3, 32, 32}, FitMode::kNone), parse_normalisation("cifar10", data.name), augmentation);
+  const Transform transform(fit_images(data.shape, {3, 32, 32}, FitMode::kNone),
+                            parse_normalisation("cifar10", data.name), augmentation);
   LoaderOptions options;
   options.workers = static_cast<int>(state.range(0));
   options.layout = state.range(1) ? Layout::kChannelsLast : Layout::kRowMajor;
@@ -35,7 +36,10 @@ void deliver(benchmark::State& state) {
   state.counters["images/s"] = benchmark::Counter(static_cast<double>(images), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK(deliver)->ArgNames({"workers", "channels_last", "augment"})->ArgsProduct({{0, 1, 2}, {0, 1}, {0, 1}})->UseRealTime();
+BENCHMARK(deliver)
+    ->ArgNames({"workers", "channels_last", "augment"})
+    ->ArgsProduct({{0, 1, 2}, {0, 1}, {0, 1}})
+    ->UseRealTime();
 
 }  // namespace
 }  // namespace onward

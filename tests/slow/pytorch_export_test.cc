@@ -7,8 +7,8 @@
 #include "graph/print.h"
 #include "graph/tensor_file.h"
 #include "graph/verify.h"
-#include "tests/support/paths.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
 #include "tools/onnx_test_case.h"
 

@@ -64,7 +64,8 @@ std::vector<std::string> file_names(int64_t first, int64_t records) {
 
 std::string gzip(const std::string& bytes) {
   z_stream stream{};
-  if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::runtime_error("deflateInit2");
+  if (deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::runtime_error("deflateInit2");
   std::string out(deflateBound(&stream, bytes.size()) + 64, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
@@ -172,7 +173,8 @@ void PickleWriter::number(int64_t value) {
   append_little_endian(bytes_, static_cast<uint64_t>(value), bytes);
 }
 
-template <typename Values, typename Write> void PickleWriter::list(const Values& values, Write write) {
+template <typename Values, typename Write>
+void PickleWriter::list(const Values& values, Write write) {
   constexpr std::size_t kBatch = 1000;
   bytes_ += ']';
   memoize();

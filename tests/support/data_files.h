@@ -25,8 +25,8 @@ std::string cifar100_binary(int64_t first, int64_t records);
 std::string idx_images(int64_t records, int64_t height, int64_t width);
 std::string idx_labels(const std::vector<uint8_t>& labels);
 
-// Writes pickles as Python 2's cPickle did at protocol 2: every container and text gets a memo number from 1 on, lists come in
-// batches of 1000.
+// Writes pickles as Python 2's cPickle did at protocol 2: every container and text gets a memo number from 1 on, lists
+// come in batches of 1000.
 class PickleWriter {
  public:
   void begin_dict();
@@ -43,7 +43,8 @@ class PickleWriter {
   void memoize();
   void global(const std::string& module, const std::string& name);
   void long_text(const std::string& value);
-  template <typename Values, typename Write> void list(const Values& values, Write write);
+  template <typename Values, typename Write>
+  void list(const Values& values, Write write);
 
   std::string bytes_;
   uint32_t memo_ = 0;

@@ -29,7 +29,8 @@ constexpr auto kGuardByte = std::byte{0xa5};
 // Aligned memory with guard bytes behind it.
 class Buffer {
  public:
-  Buffer(std::size_t bytes, std::byte fill) : bytes_(bytes), memory_((bytes + 63) / 64 * 64 + 2 * kGuard + 64, kGuardByte) {
+  Buffer(std::size_t bytes, std::byte fill)
+      : bytes_(bytes), memory_((bytes + 63) / 64 * 64 + 2 * kGuard + 64, kGuardByte) {
     std::fill_n(data(), bytes, fill);
   }
   std::byte* data() {
@@ -79,7 +80,8 @@ std::vector<MaybeTensor> run_kernel(const KernelDef& kernel, KernelSpec spec, co
   buffers.push_back(std::make_unique<Buffer>(prepared->workspace_bytes(), std::byte{run.garbage}));
 
   LoneCommunicator alone;
-  KernelContext context{.inputs = in.data(), .outputs = out.data(), .workspace = buffers.back()->data(), .communicator = &alone};
+  KernelContext context{
+      .inputs = in.data(), .outputs = out.data(), .workspace = buffers.back()->data(), .communicator = &alone};
   prepared->run(context);
 
   for (auto& buffer : buffers) {

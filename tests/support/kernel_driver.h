@@ -12,9 +12,9 @@ namespace onward::test {
 // How a kernel is run by hand.
 struct KernelRun {
   int threads = 1;
-  uint8_t garbage = 0xff;                // what outputs and workspace hold before: 0xff bytes are NaN
-  Layout same = Layout::kRowMajor;       // the layout given to operands declared kSame
-  std::optional<InPlacePair> in_place;   // the output shares the input's buffer
+  uint8_t garbage = 0xff;               // what outputs and workspace hold before: 0xff bytes are NaN
+  Layout same = Layout::kRowMajor;      // the layout given to operands declared kSame
+  std::optional<InPlacePair> in_place;  // the output shares the input's buffer
 };
 
 // Runs one kernel on row-major tensors, converting to and from the layouts it declares. Buffers are surrounded by guard

@@ -73,7 +73,8 @@ std::string collective_text(const Node& node, const std::vector<HostTensor>& ope
   return text;
 }
 
-template <typename T> void add_to(HostTensor& sum, const HostTensor& term) {
+template <typename T>
+void add_to(HostTensor& sum, const HostTensor& term) {
   for (std::size_t i = 0; i < sum.edit_values<T>().size(); ++i) sum.edit_values<T>()[i] += term.values<T>()[i];
 }
 
@@ -95,7 +96,8 @@ HostTensor stack_of(const std::vector<HostTensor>& parts) {
   shape.insert(shape.begin(), static_cast<int64_t>(parts.size()));
   HostTensor stack(parts.front().dtype(), shape);
   auto* to = static_cast<std::byte*>(stack.edit());
-  for (const HostTensor& part : parts) to = static_cast<std::byte*>(std::memcpy(to, part.data(), part.bytes())) + part.bytes();
+  for (const HostTensor& part : parts)
+    to = static_cast<std::byte*>(std::memcpy(to, part.data(), part.bytes())) + part.bytes();
   return stack;
 }
 
@@ -112,7 +114,8 @@ std::vector<HostTensor> communicate(const Node& node, const std::vector<std::vec
 
 }  // namespace
 
-std::vector<NamedTensors> LockStep::run(const std::vector<const Graph*>& programs, const std::vector<NamedTensors>& inputs) {
+std::vector<NamedTensors> LockStep::run(const std::vector<const Graph*>& programs,
+                                        const std::vector<NamedTensors>& inputs) {
   std::vector<Run> runs;
   for (std::size_t r = 0; r < stores_.size(); ++r) runs.emplace_back(*programs.at(r), stores_[r], inputs.at(r));
   for (;;) {
@@ -120,12 +123,15 @@ std::vector<NamedTensors> LockStep::run(const std::vector<const Graph*>& program
     std::vector<std::vector<HostTensor>> operands;
     std::vector<std::string> texts;
     for (std::size_t r = 0; r < runs.size(); ++r) {
-      Node* node = runs[r].advance({.max_priority = options_.max_priority, .fill_with_nan = options_.fill_with_nan,
-                                    .rank = static_cast<int>(r), .replicas = static_cast<int>(runs.size())});
+      Node* node = runs[r].advance({.max_priority = options_.max_priority,
+                                    .fill_with_nan = options_.fill_with_nan,
+                                    .rank = static_cast<int>(r),
+                                    .replicas = static_cast<int>(runs.size())});
       waiting.push_back(node);
       if (node) operands.push_back(runs[r].inputs_of(*node));
       texts.push_back(node ? collective_text(*node, operands.back()) : "the end");
-      if (texts.back() != texts.front()) throw std::logic_error("replicas wait for " + texts.front() + " and " + texts.back());
+      if (texts.back() != texts.front())
+        throw std::logic_error("replicas wait for " + texts.front() + " and " + texts.back());
     }
     if (!waiting.front()) break;
     collectives_.push_back(texts.front());

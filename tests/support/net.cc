@@ -26,7 +26,8 @@ Value* Net::parameter(const std::string& name, const Shape& shape, const std::ve
 }
 
 Value* Net::parameter(const std::string& name, const Shape& shape, double low, double high) {
-  return &graph.add_data(name, random_tensor(dtype_, shape, low, high, std::hash<std::string>()(name)), Role::kParameter);
+  return &graph.add_data(name, random_tensor(dtype_, shape, low, high, std::hash<std::string>()(name)),
+                         Role::kParameter);
 }
 
 Value* Net::constant(const std::string& name, const Shape& shape, const std::vector<double>& values) {
@@ -43,13 +44,14 @@ Value* Net::op(const char* op, std::vector<Value*> inputs, const std::string& na
 Value* Net::batch_norm(Value* x, const std::string& name, const Attributes& attributes) {
   const Shape channels{x->type.shape().at(1)};
   Value* mean = &graph.add_data(name + ".running_mean", HostTensor(dtype_, channels), Role::kState);
-  Value* variance = &graph.add_data(name + ".running_var", tensor_of(dtype_, channels, std::vector<double>(channels[0], 1)),
-                                    Role::kState);
+  Value* variance = &graph.add_data(name + ".running_var",
+                                    tensor_of(dtype_, channels, std::vector<double>(channels[0], 1)), Role::kState);
   Attributes all = attributes;
   all.set("training_mode", int64_t{1});
-  Node& node = graph.add_node({"", "BatchNormalization"},
-                              {x, parameter(name + ".scale", channels, 0.5, 1.5), parameter(name + ".bias", channels), mean, variance},
-                              {name, name + ".next_mean", name + ".next_var", name + ".saved_mean", name + ".saved_inv_std"}, all);
+  Node& node = graph.add_node(
+      {"", "BatchNormalization"},
+      {x, parameter(name + ".scale", channels, 0.5, 1.5), parameter(name + ".bias", channels), mean, variance},
+      {name, name + ".next_mean", name + ".next_var", name + ".saved_mean", name + ".saved_inv_std"}, all);
   node.name = name;
   infer_node(node, registry());
   graph.add_update(*mean, *node.output(1));
@@ -62,8 +64,11 @@ Value* Net::conv(Value* x, const std::string& name, int64_t channels, int64_t ke
   std::vector<Value*> inputs{x, parameter(name + ".w", {channels, x->type.shape().at(1), kernel, kernel})};
   if (bias) inputs.push_back(parameter(name + ".b", {channels}));
   return op("Conv", inputs, name,
-            {{"kernel_shape", Shape{kernel, kernel}}, {"strides", Shape{stride, stride}}, {"pads", Shape{pad, pad, pad, pad}},
-             {"dilations", Shape{1, 1}}, {"group", int64_t{1}}});
+            {{"kernel_shape", Shape{kernel, kernel}},
+             {"strides", Shape{stride, stride}},
+             {"pads", Shape{pad, pad, pad, pad}},
+             {"dilations", Shape{1, 1}},
+             {"group", int64_t{1}}});
 }
 
 void Net::loss_sum(Value* per_row) {
@@ -81,9 +86,9 @@ void Net::output_loss(Value* sum) {
 }
 
 std::vector<Pass> training_passes() {
-  return {batch_norm_mode_pass(), backward_pass(),      prune_pass(),        batch_norm_lowering_pass(), fuse_pass(), prune_pass(),
-          accumulation_pass(),    data_parallel_pass(), finite_guard_pass(), clip_pass(),                optimizer_pass(),
-          prune_pass()};
+  return {batch_norm_mode_pass(), backward_pass(),     prune_pass(),         batch_norm_lowering_pass(), fuse_pass(),
+          prune_pass(),           accumulation_pass(), data_parallel_pass(), finite_guard_pass(),        clip_pass(),
+          optimizer_pass(),       prune_pass()};
 }
 
 Program make_program(const Graph& forward, const ProgramOptions& options, const ProgramRequest& request) {
@@ -104,17 +109,20 @@ HostTensor rows_of(const HostTensor& tensor, int64_t begin, int64_t end) {
   shape[0] = end - begin;
   HostTensor rows(tensor.dtype(), shape);
   if (rows.bytes()) {
-    std::memcpy(rows.edit(), static_cast<const std::byte*>(tensor.data()) + row_bytes * static_cast<std::size_t>(begin), rows.bytes());
+    std::memcpy(rows.edit(), static_cast<const std::byte*>(tensor.data()) + row_bytes * static_cast<std::size_t>(begin),
+                rows.bytes());
   }
   return rows;
 }
 
 Trainer::Trainer(Forward forward, ProgramOptions given, std::vector<int64_t> shares)
-    : replicas(static_cast<int>(shares.size())), options([&] {
+    : replicas(static_cast<int>(shares.size())),
+      options([&] {
         given.replicas = static_cast<int>(shares.size());
         return given;
       }()),
-      forward_(forward), shares_(std::move(shares)) {}
+      forward_(forward),
+      shares_(std::move(shares)) {}
 
 const Graph& Trainer::program(ProgramMode mode, int64_t rows, int64_t global_rows) {
   const ProgramKey key{mode, rows};

@@ -23,7 +23,8 @@ class Net {
   Value* op(const char* op, std::vector<Value*> inputs, const std::string& name, Attributes attributes = {});
   // Training form, with its running statistics "<name>.running_mean" (zeros) and "<name>.running_var" (ones).
   Value* batch_norm(Value* x, const std::string& name, const Attributes& attributes = {});
-  Value* conv(Value* x, const std::string& name, int64_t channels, int64_t kernel, int64_t stride = 1, bool bias = false);
+  Value* conv(Value* x, const std::string& name, int64_t channels, int64_t kernel, int64_t stride = 1,
+              bool bias = false);
   // sum(per_row) / loss denominator, the output "loss".
   void loss_sum(Value* per_row);
   // Cross entropy of scores and labels, the same way.
@@ -46,15 +47,15 @@ Program make_program(const Graph& forward, const ProgramOptions& options, const 
 // The passes for a training program in their order, from batch-norm mode on.
 std::vector<Pass> training_passes();
 
-// Runs the programs of a step in lock step, each replica with its rows of the batch's tensors and the scalars of the step.
-// `forward(rows)` is the forward graph for a number of rows.
+// Runs the programs of a step in lock step, each replica with its rows of the batch's tensors and the scalars of the
+// step. `forward(rows)` is the forward graph for a number of rows.
 class Trainer {
  public:
   using Forward = Graph (*)(int64_t rows);
   Trainer(Forward forward, ProgramOptions options, std::vector<int64_t> shares);
 
-  // One update on the given global batch: tensors of rows, by input name. Every replica has the same outputs (checked); they
-  // are returned. `micro_batches` cuts every share into so many equal parts.
+  // One update on the given global batch: tensors of rows, by input name. Every replica has the same outputs (checked);
+  // they are returned. `micro_batches` cuts every share into so many equal parts.
   NamedTensors step(const NamedTensors& batch, double learning_rate, int micro_batches = 1);
 
   LockStep replicas;

@@ -21,7 +21,8 @@ OpCase make_case(const OpDef& def, const SampleCase& sample, std::vector<MaybeTe
   for (const MaybeTensor& tensor : result.inputs) {
     const std::size_t i = values.size();
     const std::string name = "x" + std::to_string(i);
-    // Shape rules read the values of constants: shapes, bounds. Such are the inputs whose values and type a sample spells out.
+    // Shape rules read the values of constants: shapes, bounds. Such are the inputs whose values and type a sample
+    // spells out.
     const SampleInput* given = i < sample.inputs.size() && sample.inputs[i] ? &*sample.inputs[i] : nullptr;
     const bool spelled_out = given && !given->values.empty() && (given->dtype != DType::kFloat64 || given->exact_type);
     if (!tensor) {
@@ -45,8 +46,8 @@ std::vector<MaybeTensor> run_op(const OpId& op, const std::vector<MaybeTensor>& 
   return run_node(*made.node, inputs, max_priority);
 }
 
-NormalCase normal_case(const char* op, int64_t opset, const std::vector<TypeOrTensor>& inputs, const Attributes& attributes,
-                       int outputs) {
+NormalCase normal_case(const char* op, int64_t opset, const std::vector<TypeOrTensor>& inputs,
+                       const Attributes& attributes, int outputs) {
   NormalCase result;
   Graph& graph = result.graph;
   graph.opsets[""] = opset;
@@ -121,8 +122,9 @@ std::vector<std::vector<double>> forward(const OpCase& op_case, const std::vecto
 
 }  // namespace
 
-std::vector<std::pair<int64_t, double>> gradient_by_differences(const OpCase& op_case, const std::vector<MaybeTensor>& dys,
-                                                                std::size_t input, int64_t elements) {
+std::vector<std::pair<int64_t, double>> gradient_by_differences(const OpCase& op_case,
+                                                                const std::vector<MaybeTensor>& dys, std::size_t input,
+                                                                int64_t elements) {
   constexpr double kStep = 1e-5;
   const int64_t count = op_case.inputs[input]->count();
   std::vector<std::pair<int64_t, double>> derivatives;

@@ -27,7 +27,8 @@ void slow(const KernelSpec& spec, const KernelContext& context) {
   std::memcpy(context.outputs[0], context.inputs[0], spec.outputs[0].bytes());
 }
 
-template <float (*kFunction)(float, float)> void pointwise(const KernelSpec& spec, const KernelContext& context) {
+template <float (*kFunction)(float, float)>
+void pointwise(const KernelSpec& spec, const KernelContext& context) {
   const float* a = context.in<float>(0);
   const float* b = spec.inputs.size() > 1 ? context.in<float>(1) : a;
   for (int64_t i = 0; i < spec.outputs[0].count(); ++i) context.out<float>(0)[i] = kFunction(a[i], b[i]);
@@ -48,9 +49,10 @@ void sum_rows(const KernelSpec& spec, const KernelContext& context) {
   }
 }
 
-template <KernelFunction kRun> void add_kernel(Registry& registry, const char* name, OperandLayout layout) {
-  registry.add(KernelDef{.op = op(name), .input_layouts = {layout}, .output_layouts = {layout},
-                         .make = make_function_kernel<kRun>});
+template <KernelFunction kRun>
+void add_kernel(Registry& registry, const char* name, OperandLayout layout) {
+  registry.add(KernelDef{
+      .op = op(name), .input_layouts = {layout}, .output_layouts = {layout}, .make = make_function_kernel<kRun>});
 }
 
 Registry make_registry() {
@@ -86,8 +88,8 @@ const Registry& registry() {
 
 namespace {
 
-std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
-                           Attributes attributes) {
+std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inputs,
+                           const std::vector<std::string>& outputs, Attributes attributes) {
   Node& node = graph.add_node(id, std::move(inputs), outputs, std::move(attributes));
   infer_node(node, registry());
   return node.outputs();
@@ -95,7 +97,8 @@ std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inp
 
 }  // namespace
 
-Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output, Attributes attributes) {
+Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output,
+           Attributes attributes) {
   return *add_op(graph, op(name), std::move(inputs), {output}, std::move(attributes))[0];
 }
 
@@ -117,7 +120,8 @@ Graph training_graph(int64_t rows, int64_t width, int layers, int bucket) {
   Value* x = &graph.add_input("x", {DType::kFloat32, shape});
   std::vector<Value*> weights, activations, gradients;
   for (int i = 0; i < layers; ++i) {
-    weights.push_back(&graph.add_data(fmt::format("w{}", i), counting({width}, static_cast<float>(i)), Role::kParameter));
+    weights.push_back(
+        &graph.add_data(fmt::format("w{}", i), counting({width}, static_cast<float>(i)), Role::kParameter));
     x = &add(graph, "Twice", {x}, fmt::format("x{}", i));
     activations.push_back(x);
   }

@@ -21,7 +21,8 @@ const Registry& registry();
 inline OpId op(const char* name) { return {"test", name}; }
 
 // Adds a node of the domain "test" and infers its types.
-Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output, Attributes attributes = {});
+Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output,
+           Attributes attributes = {});
 // onward::AllReduce.
 std::vector<Value*> all_reduce(Graph& graph, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
                                int64_t collective);
@@ -39,8 +40,9 @@ class FunctionSource final : public ProgramSource {
   std::function<Graph(const ProgramKey&)> make_;
 };
 
-// A training step of `layers` layers y = relu(x + w_i): forward, gradients of every w_i (sums over rows of stand-ins), one
-// all-reduce per `bucket` layers, an update of every w_i. Output "y" and each reduced gradient "g<i>.sum". x is [rows, width].
+// A training step of `layers` layers y = relu(x + w_i): forward, gradients of every w_i (sums over rows of stand-ins),
+// one all-reduce per `bucket` layers, an update of every w_i. Output "y" and each reduced gradient "g<i>.sum". x is
+// [rows, width].
 Graph training_graph(int64_t rows, int64_t width, int layers, int bucket);
 
 }  // namespace onward::testing_ops

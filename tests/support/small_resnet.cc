@@ -24,7 +24,8 @@ Graph make(int64_t rows, DType dtype) {
   x = block(net, x, "a", 4, 1);
   x = block(net, x, "b", 6, 2);
   x = net.op("Flatten", {net.op("GlobalAveragePool", {x}, "pool")}, "flat", {{"axis", int64_t{1}}});
-  net.cross_entropy(net.op("Gemm", {x, net.parameter("fc.w", {4, 6}), net.parameter("fc.b", {4})}, "fc", {{"transB", int64_t{1}}}));
+  net.cross_entropy(
+      net.op("Gemm", {x, net.parameter("fc.w", {4, 6}), net.parameter("fc.b", {4})}, "fc", {{"transB", int64_t{1}}}));
   return std::move(net.graph);
 }
 
@@ -36,7 +37,8 @@ Graph small_resnet_fp32(int64_t rows) { return make(rows, DType::kFloat32); }
 NamedTensors small_resnet_batch(int64_t rows, uint64_t seed, DType dtype) {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < rows; ++i) labels.push_back((i * 3 + static_cast<int64_t>(seed)) % 4);
-  return {{"x", random_tensor(dtype, {rows, 3, 6, 6}, -1, 1, seed)}, {"label", HostTensor::from<int64_t>({rows}, labels)}};
+  return {{"x", random_tensor(dtype, {rows, 3, 6, 6}, -1, 1, seed)},
+          {"label", HostTensor::from<int64_t>({rows}, labels)}};
 }
 
 }  // namespace onward::test

@@ -36,12 +36,15 @@ std::vector<MaybeTensor> sample_tensors(const SampleCase& sample, DType dtype) {
   return tensors;
 }
 
-testing::AssertionResult all_close(const HostTensor& found, const HostTensor& expected, double relative, double absolute) {
+testing::AssertionResult all_close(const HostTensor& found, const HostTensor& expected, double relative,
+                                   double absolute) {
   if (found.shape() != expected.shape()) {
-    return testing::AssertionFailure() << "shape " << to_string(found.shape()) << ", expected " << to_string(expected.shape());
+    return testing::AssertionFailure() << "shape " << to_string(found.shape()) << ", expected "
+                                       << to_string(expected.shape());
   }
   if (is_floating(found.dtype()) != is_floating(expected.dtype())) {
-    return testing::AssertionFailure() << "type " << dtype_name(found.dtype()) << ", expected " << dtype_name(expected.dtype());
+    return testing::AssertionFailure() << "type " << dtype_name(found.dtype()) << ", expected "
+                                       << dtype_name(expected.dtype());
   }
   const bool exact = !is_floating(found.dtype());
   const std::vector<double> a = found.to_double(), b = expected.to_double();
@@ -64,7 +67,8 @@ testing::AssertionResult same_bits(const HostTensor& found, const HostTensor& ex
   if (!(found.type() == expected.type())) {
     return testing::AssertionFailure() << found.type().text() << ", expected " << expected.type().text();
   }
-  if (found.bytes() == 0 || std::memcmp(found.data(), expected.data(), found.bytes()) == 0) return testing::AssertionSuccess();
+  if (found.bytes() == 0 || std::memcmp(found.data(), expected.data(), found.bytes()) == 0)
+    return testing::AssertionSuccess();
   return testing::AssertionFailure() << "different bits in a " << found.type().text();
 }
 

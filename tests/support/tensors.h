@@ -22,7 +22,8 @@ std::vector<MaybeTensor> sample_tensors(const SampleCase& sample, DType dtype);
 
 // |found - expected| <= relative * (|expected| + max |expected|) + absolute for every element; equal for integers. NaN
 // equals NaN. Types and shapes agree but for the floating type's width.
-testing::AssertionResult all_close(const HostTensor& found, const HostTensor& expected, double relative, double absolute = 0);
+testing::AssertionResult all_close(const HostTensor& found, const HostTensor& expected, double relative,
+                                   double absolute = 0);
 testing::AssertionResult same_bits(const HostTensor& found, const HostTensor& expected);
 
 // The elements in the order in which `layout` stores them, and back. The shape stays the logical one.
