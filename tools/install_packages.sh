@@ -2,7 +2,7 @@
 # Installs the Debian/Ubuntu packages that building and running onward needs; with `test`, also those of the tests.
 set -eu
 
-build="g++ cmake ninja-build pkg-config libonnx-dev libprotobuf-dev protobuf-compiler libdnnl-dev libopenblas-dev
+build="g++ cmake ninja-build libonnx-dev libprotobuf-dev protobuf-compiler libdnnl-dev libopenblas-dev
   libcxxopts-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libarchive-dev zlib1g-dev libxxhash-dev"
 demo="dataset-fashion-mnist"
 test="libgtest-dev libgmock-dev libbenchmark-dev libonnx-testdata python3 python3-venv python3-numpy python3-torch"

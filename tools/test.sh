@@ -8,7 +8,7 @@ sh tools/install_packages.sh test
 
 jobs=$(nproc)
 venv=build/venv
-if [ ! -x $venv/bin/python ] || ! $venv/bin/python -c "import onnx, onnxruntime, numpy" 2>/dev/null; then
+if [ ! -x $venv/bin/python ] || ! $venv/bin/python -c "import onnx, onnxruntime, numpy, safetensors" 2>/dev/null; then
   /usr/bin/python3 -m venv --clear $venv
   $venv/bin/pip install --quiet --disable-pip-version-check onnx onnxruntime numpy safetensors
 fi

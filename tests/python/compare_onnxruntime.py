@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Train a little, export, and hold the exported file against ONNX Runtime and the newest onnx package.
+"""Train a little, export, and hold what was written against ONNX Runtime and the newest onnx and safetensors packages.
 
-Checks that the checker accepts the file, that names are those of the source model, that BatchNormalization is in inference
-form, and that ONNX Runtime gives the scores and the accuracy of `onward eval`.
+Checks that the checkpoint holds the exported values, that onnx's checker accepts the exported file, that names are those of the
+source model, that BatchNormalization is in inference form, and that ONNX Runtime gives the scores and the accuracy of `onward eval`.
 """
 import argparse
 import json
@@ -14,6 +14,7 @@ import tempfile
 import numpy as np
 import onnx
 import onnxruntime
+import safetensors.numpy
 
 
 def call(*command):
@@ -66,6 +67,12 @@ def check_form(source, exported):
     assert changed > len(source.graph.initializer) // 2, "training changed too few tensors"
 
 
+def check_checkpoint(checkpoint, exported):
+    """The exported parameters and running statistics are the tensors of the checkpoint, bit for bit, under the same names."""
+    for tensor in exported.graph.initializer:
+        assert np.array_equal(checkpoint[tensor.name], onnx.numpy_helper.to_array(tensor)), f"{tensor.name} differs"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--onward", required=True)
@@ -82,6 +89,7 @@ def main():
         ours = json.loads(call(args.onward, "eval", path("trained.onnx"), "--data", path("data"), "--json", "--logits",
                                path("logits.npy")))
         check_form(onnx.load(path("source.onnx")), onnx.load(path("trained.onnx")))
+        check_checkpoint(safetensors.numpy.load_file(path("run/last.safetensors")), onnx.load(path("trained.onnx")))
         session = onnxruntime.InferenceSession(path("trained.onnx"), providers=["CPUExecutionProvider"])
         feed = session.get_inputs()[0].name
         theirs = np.concatenate([session.run(None, {feed: normalise(images[i:i + 500])})[0] for i in range(0, len(images), 500)])
