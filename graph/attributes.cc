@@ -27,12 +27,21 @@ struct Printer {
   std::string operator()(float v) const { return fmt::format("{}", v); }
   std::string operator()(double v) const { return fmt::format("{}", v); }
   std::string operator()(const std::string& v) const { return v; }
-  std::string operator()(const std::vector<int64_t>& v) const { return fmt::format("[{}]", fmt::join(v, ",")); }
-  std::string operator()(const std::vector<float>& v) const { return fmt::format("[{}]", fmt::join(v, ",")); }
-  std::string operator()(const std::vector<std::string>& v) const { return fmt::format("[{}]", fmt::join(v, ",")); }
+  std::string operator()(const std::vector<int64_t>& v) const { return list(v); }
+  std::string operator()(const std::vector<float>& v) const { return list(v); }
+  std::string operator()(const std::vector<std::string>& v) const { return list(v); }
   std::string operator()(const HostTensor& v) const { return v.type().text(); }
   std::string operator()(const OpaqueAttribute& v) const { return fmt::format("<{} bytes>", v.bytes.size()); }
   std::string operator()(const AttributeReference& v) const { return "@" + v.name; }
+
+ private:
+  // One element at a time: GCC 13 warns of bounds inside fmt's own code where it formats a range of floats.
+  template <typename T>
+  std::string list(const std::vector<T>& elements) const {
+    std::string text = "[";
+    for (const T& element : elements) text += (text.size() > 1 ? "," : "") + (*this)(element);
+    return text + "]";
+  }
 };
 
 }  // namespace
