@@ -15,6 +15,7 @@
 #include "tools/log.h"
 #include "tools/option_groups.h"
 #include "tools/progress.h"
+#include "tools/resume_check.h"
 #include "tools/run_folder.h"
 #include "tools/session.h"
 #include "tools/trace_file.h"
@@ -30,6 +31,7 @@ struct Training {
   std::optional<RunFolder> folder;
   std::string resume_from;  // "" : from the start
   Checkpoint checkpoint;    // of resume_from
+  std::string model, data;  // their identities, see resume_check.h
 };
 
 std::string resume_file(const Options& options) {
@@ -87,25 +89,6 @@ LocalState local_state(const Options& options) {
                                          : LocalState::kFirst;
 }
 
-// All that decides which samples make up which batch of an epoch.
-std::string sampling(const Options& options, const Training& training) {
-  return fmt::format("{} samples, --batch-size {}, --seed {}{}", training.train_data.count(),
-                     options.text("batch-size"), options.text("seed"),
-                     options.flag("drop-last") ? ", --drop-last" : "");
-}
-
-// In the middle of an epoch the position only means something for the same sampling.
-void check_same_sampling(const Options& options, const Training& training) {
-  const auto found = training.checkpoint.metadata.find("sampling");
-  const std::string now = sampling(options, training);
-  if (training.checkpoint.position.batch_in_epoch == 0 || found == training.checkpoint.metadata.end() ||
-      found->second == now)
-    return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("the checkpoint '{}' is from the middle of an epoch of {}, expected the same, found {}",
-                          training.resume_from, found->second, now));
-}
-
 // A short last batch may hold one value per channel; better to know before the first epoch than at its end.
 void check_last_batch(const Options& options, Training& training) {
   const int64_t batch = options.integer("batch-size", 1);
@@ -129,8 +112,10 @@ TrainerOptions trainer_options(const Options& options, const Training& training,
   result.folder = training.folder ? training.folder->path() : "";
   result.save_every = options.integer("save-every", 0);
   result.keep = options.integer("keep", 0);
-  result.metadata = {
-      {"config", options.resolved_json()}, {"seed", options.text("seed")}, {"sampling", sampling(options, training)}};
+  result.metadata = {{"config", options.resolved_json()},
+                     {"seed", options.text("seed")},
+                     {kModelIdentity, training.model},
+                     {kDataIdentity, training.data}};
   return result;
 }
 
@@ -222,8 +207,13 @@ Training set_up(const Options& options, const Model& model) {
   replica_options.winograd = options.flag("winograd");
   training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
                                   batch, replica_options);
+  training.model = identity(model);
   training.resume_from = resume_file(options);
-  if (!training.resume_from.empty()) training.checkpoint = load_checkpoint(training.resume_from);
+  const bool resumes = !training.resume_from.empty();
+  if (resumes) {
+    training.checkpoint = load_checkpoint(training.resume_from);
+    check_resumable(options, training.model, training.checkpoint, training.resume_from);
+  }
   if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
     return training;
   training.train_data = open_data(options, training.session, Split::kTrain);
@@ -231,7 +221,10 @@ Training set_up(const Options& options, const Model& model) {
   training.train = open_loader(options, training.session, training.train_data, ProgramMode::kTrain, true);
   training.test = open_loader(options, training.session, training.test_data, ProgramMode::kEvaluate, false);
   check_last_batch(options, training);
-  check_same_sampling(options, training);
+  training.data = identity(training.train_data);
+  const std::string changes =
+      resumes ? changes_since(options, training.data, training.checkpoint, training.resume_from) : "";
+  if (!changes.empty()) warn(changes);
   if (!options.flag("dry-run")) training.folder = RunFolder::create(options.text("out"), options.given("resume"));
   return training;
 }
