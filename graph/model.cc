@@ -114,6 +114,13 @@ void Model::save(const std::string& path) const { write_file(path, bytes()); }
 
 int64_t Model::ir_version() const { return impl_->proto->ir_version(); }
 
+std::string Model::metadata(const std::string& key) const {
+  for (const auto& entry : impl_->proto->metadata_props()) {
+    if (entry.key() == key) return entry.value();
+  }
+  return "";
+}
+
 const std::string& Model::path() const { return impl_->path; }
 
 std::vector<std::string> Model::initializers() const {

@@ -65,6 +65,8 @@ class Model {
   void save(const std::string& path) const;
 
   int64_t ir_version() const;
+  // An entry of the file's metadata; "" if there is none.
+  std::string metadata(const std::string& key) const;
   const std::string& path() const;
   // Names of initializers that the file stores.
   std::vector<std::string> initializers() const;

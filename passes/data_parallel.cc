@@ -24,7 +24,7 @@ class DataParallel {
 
   void run() {
     const ProgramMode mode = context_.request.mode;
-    const bool measures = options_.loss != LossKind::kNone || !options_.gradient_of.empty();
+    const bool measures = options_.loss != LossKind::kNone || (options_.differentiate && !options_.gradient_of.empty());
     // Without a loss an output of that name is the file's own and keeps its type.
     if (measures) widen_metric_outputs(graph_, registry_);
     infer_distributions(graph_, options_.replicas, registry_);

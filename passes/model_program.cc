@@ -1,6 +1,7 @@
 #include "passes/model_program.h"
 
 #include "graph/error.h"
+#include "passes/fold_batch_norm.h"
 
 namespace onward {
 
@@ -11,7 +12,9 @@ void ModelProgram::Lines::add(const std::vector<std::string>& lines) {
 }
 
 ModelProgram::ModelProgram(const Model& model, ProgramOptions options, const Registry& registry, RunnerHooks hooks)
-    : options_(std::move(options)), registry_(registry) {
+    : options_(std::move(options)),
+      registry_(registry),
+      batch_norm_folded_(!model.metadata(kFoldedBatchNormKey).empty()) {
   try {
     prepared_ = model.graph();
     prepare(hooks, [&model](const OpId& op) { return model.function(op); });
@@ -40,7 +43,11 @@ Graph ModelProgram::program(const ProgramKey& key) {
 }
 
 Graph ModelProgram::program(const ProgramRequest& request, const RunnerHooks& hooks) {
-  PassContext context{.options = options_, .request = request, .registry = registry_};
+  PassContext context{.options = options_,
+                      .request = request,
+                      .registry = registry_,
+                      .functions = {},
+                      .batch_norm_folded = batch_norm_folded_};
   Graph graph = prepared_.clone();
   run_passes(graph, pass_pipeline(options_, request), context, hooks);
   const std::lock_guard lock(mutex_);

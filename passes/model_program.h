@@ -58,6 +58,7 @@ class ModelProgram final : public ProgramSource {
   const Registry& registry_;
   Graph prepared_;
   std::vector<UntiedTensor> untied_;
+  bool batch_norm_folded_ = false;
   mutable std::mutex mutex_;  // of what follows
   bool loss_known_ = false;
   std::optional<LossInfo> loss_;

@@ -56,6 +56,8 @@ struct ProgramOptions {
   bool input_gradients = false;
   // Differentiate this scalar output of the file instead of a loss; empty: the loss.
   std::string gradient_of;
+  // Without it a program with a loss only computes it (over all replicas, as for the gradient): `onward run` forward.
+  bool differentiate = true;
   // Keep the file's outputs as outputs of a training program, beside the loss.
   bool keep_outputs = false;
   // Keep the gradients of parameters as graph outputs, named NAME.grad.

@@ -29,6 +29,7 @@ struct PassContext {
   ProgramRequest request;
   const Registry& registry;
   FunctionLookup functions;           // empty: the file has none
+  bool batch_norm_folded = false;     // the file says that it was folded into convolutions (fold_batch_norm.h)
   std::vector<std::string> warnings;  // one line each: "the parameter 'x' does not reach the loss"
   std::vector<std::string> facts;     // one line each, printed before step 1: "loss: cross entropy on 'logits'"
   std::optional<LossInfo> loss;       // set by the loss pass; empty when nothing is differentiated or measured

@@ -21,6 +21,7 @@
 #include "passes/specialise.h"
 #include "passes/supported_ops.h"
 #include "passes/training_form.h"
+#include "passes/training_warnings.h"
 #include "passes/untie.h"
 #include "passes/untie_states.h"
 
@@ -60,10 +61,11 @@ std::vector<Pass> preparation_pipeline(const ProgramOptions& options) {
 std::vector<Pass> pass_pipeline(const ProgramOptions& options, const ProgramRequest& request) {
   const bool evaluates = request.mode == ProgramMode::kEvaluate;
   const bool has_loss = options.loss != LossKind::kNone || !options.gradient_of.empty();
-  const bool differentiates = has_loss && !evaluates;
+  const bool differentiates = has_loss && options.differentiate && !evaluates;
   const bool updates = differentiates && options.optimizer != OptimizerKind::kNone && updates_parameters(request.mode);
   PassList passes;
-  passes.add(dropout_pass())
+  passes.add_if(differentiates && options.optimizer != OptimizerKind::kNone, training_warnings_pass)
+      .add(dropout_pass())
       .add(specialise_pass())
       .add(supported_types_pass())
       .add(training_form_pass())

@@ -71,22 +71,6 @@ void warn_about_constant_weights(const Graph& graph, PassContext& context) {
   }
 }
 
-// A network without BatchNormalization whose convolutions all have a bias: the usual trace of an exporter's folding.
-void warn_about_folded_batch_norm(const Graph& graph, PassContext& context) {
-  int biased = 0;
-  for (const auto& node : graph.nodes()) {
-    if (node->is("BatchNormalization")) return;
-    if (node->is("Conv") && node->input(2)) ++biased;
-  }
-  if (biased > 0) {
-    context.warnings.push_back(
-        fmt::format("the file has no BatchNormalization, and {} convolutions have a bias: if the exporter "
-                    "folded BatchNormalization into them, the model trains without it and --bn sync has nothing to "
-                    "synchronise; export in training mode to keep it",
-                    biased));
-  }
-}
-
 void assign_roles(Graph& graph, PassContext& context) {
   for (Value* value : graph.values_with_role(Role::kConstant)) value->role = role_of(*value, context.registry);
   for (Node* node : graph.node_list()) {
@@ -94,7 +78,6 @@ void assign_roles(Graph& graph, PassContext& context) {
   }
   warn_about_parameters(graph, context);
   warn_about_constant_weights(graph, context);
-  warn_about_folded_batch_norm(graph, context);
 }
 
 }  // namespace

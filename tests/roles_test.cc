@@ -118,20 +118,6 @@ TEST(Roles, B7_InitializersListedAsInputsAreTheSameParameters) {
   }
 }
 
-TEST(Roles, B5_WarnsThatBatchNormalizationWasFolded) {
-  Graph graph = conv_and_norm();
-  Node* norm = graph.find_value("y")->producer();
-  graph.replace_uses(*norm->output(0), *graph.find_value("c"));
-  graph.erase(*norm);
-  EXPECT_THAT(ModelProgram(graph.clone(), {.loss = LossKind::kNone}).warnings(), testing::IsEmpty());
-  Node* conv = graph.find_value("c")->producer();
-  graph.set_input(*conv, 2, &graph.add_data("conv.bias", floats({4}, 0)));
-  const auto warnings = ModelProgram(std::move(graph), {.loss = LossKind::kNone}).warnings();
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("folded BatchNormalization"));
-  EXPECT_THAT(warnings[0], HasSubstr("--bn sync has nothing to synchronise"));
-}
-
 TEST(Roles, WarnsOfTiedTensorsScalarsAndConstantWeights) {
   Graph graph;
   graph.opsets[""] = 15;

@@ -26,7 +26,8 @@ Model folded(const Model& model) {
   Graph graph = model.graph();
   const int count = fold_batch_norm(graph);
   say(fmt::format("folded {} BatchNormalization node{} into convolutions", count, count == 1 ? "" : "s"));
-  return Model::from_graph(graph);
+  return count > 0 ? Model::from_graph(graph, {{kFoldedBatchNormKey, std::to_string(count)}})
+                   : Model::from_graph(graph);
 }
 
 // The program that the run's configuration makes of the trained model, for a batch of one.
@@ -42,6 +43,11 @@ Model training_graph(const Model& trained, const RunFiles& files) {
 int run(const Options& options) {
   const std::string output = options.text("output");
   if (output.empty()) throw Error(ErrorKind::kUsage, "expected -o FILE, the .onnx to write, found none");
+  if (options.flag("fold-batch-norm") && options.flag("training-graph")) {
+    throw Error(ErrorKind::kUsage,
+                "expected --fold-batch-norm or --training-graph, found both; folded BatchNormalization has no training "
+                "form");
+  }
   const std::string& argument = options.positional().front();
   if (names_model(argument)) {
     throw Error(ErrorKind::kUsage,

@@ -1,0 +1,105 @@
+#include "passes/training_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace onward {
+namespace {
+
+// Networks with fewer convolutions were made before BatchNormalization, or do not need it.
+constexpr int kFewestConvolutions = 5;
+constexpr int kFewestAdditions = 2;
+
+void warn_about_unread_tensors(const Graph& graph, PassContext& context) {
+  std::vector<std::string> names;
+  for (const Value* value : graph.value_list()) {
+    const bool stored =
+        value->role == Role::kConstant || value->role == Role::kParameter || value->role == Role::kState;
+    if (stored && value->uses().empty() && !graph.is_kept(*value)) names.push_back("'" + value->name() + "'");
+  }
+  if (names.empty()) return;
+  context.warnings.push_back(
+      fmt::format("initializers that no node reads are not trained and stay as they are: {}", fmt::join(names, ", ")));
+}
+
+bool is_normalization(const Node& node) {
+  static constexpr std::array kNames = {"BatchNormalization", "InstanceNormalization", "LayerNormalization",
+                                        "GroupNormalization", "LRN"};
+  return std::any_of(kNames.begin(), kNames.end(), [&](const char* name) { return node.is(name); });
+}
+
+// An addition of two branches, not of a bias.
+bool is_residual(const Node& node) {
+  return node.is("Add") && node.input(0) && node.input(1) && node.input(0)->producer() && node.input(1)->producer();
+}
+
+// Whether `word` is in the name, with no letter before or after it.
+bool has_word(const std::string& name, const std::string& word) {
+  const auto letter = [&](std::size_t i) {
+    return i < name.size() && std::isalpha(static_cast<unsigned char>(name[i]));
+  };
+  for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+    if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
+  }
+  return false;
+}
+
+// Names of convolutions and their tensors after folding: of the BatchNormalization that is gone, or those that
+// PyTorch's exporter gives to weights that it computed ("onnx::Conv_123").
+bool names_tell(const Node& conv) {
+  std::vector<std::string> names{conv.name, conv.output(0)->name(), conv.input(1)->name(), conv.input(2)->name()};
+  const auto tells = [](std::string name) {
+    if (name.rfind("onnx::Conv_", 0) == 0) return true;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    const std::array words = {"bn", "batchnorm", "batch_norm", "batchnormalization", "fused", "folded"};
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return has_word(name, word); });
+  };
+  return std::any_of(names.begin(), names.end(), tells);
+}
+
+// What the network shows of folding; "" if nothing.
+std::string evidence(const Graph& graph) {
+  int convolutions = 0, named = 0, additions = 0;
+  for (const auto& node : graph.nodes()) {
+    if (is_normalization(*node)) return "";
+    additions += is_residual(*node);
+    if (!node->is("Conv")) continue;
+    if (!node->input(2)) return "";
+    ++convolutions;
+    named += names_tell(*node);
+  }
+  if (convolutions < kFewestConvolutions || (named == 0 && additions < kFewestAdditions)) return "";
+  return fmt::format(
+      "the file has no BatchNormalization, and all of its {} convolutions have a bias{}: it seems that the exporter "
+      "folded BatchNormalization into them",
+      convolutions,
+      named ? ", with names that folding leaves" : fmt::format(", between {} residual additions", additions));
+}
+
+void warn_about_folded_batch_norm(const Graph& graph, PassContext& context) {
+  const std::string shown = context.batch_norm_folded ? "" : evidence(graph);
+  if (!context.batch_norm_folded && shown.empty()) return;
+  const std::string found =
+      context.batch_norm_folded
+          ? "onward export --fold-batch-norm folded BatchNormalization into the convolutions of the file"
+          : shown;
+  const std::string remedy = context.batch_norm_folded ? "export the run without --fold-batch-norm"
+                                                       : "export the model in training mode, which keeps it";
+  context.warnings.push_back(
+      fmt::format("{}. The model trains without it, and --bn sync has nothing to synchronise; to train with it, {}",
+                  found, remedy));
+}
+
+void warn_for_training(Graph& graph, PassContext& context) {
+  warn_about_unread_tensors(graph, context);
+  warn_about_folded_batch_norm(graph, context);
+}
+
+}  // namespace
+
+Pass training_warnings_pass() { return {.name = "training-warnings", .run = warn_for_training}; }
+
+}  // namespace onward
