@@ -25,6 +25,8 @@ void give_name(const fs::path& file, const fs::path& name) {
   if (error) fs::copy_file(file, temporary, fs::copy_options::overwrite_existing, error);
   if (!error) fs::rename(temporary, name, error);
   if (error) {
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
     throw Error(ErrorKind::kRun, fmt::format("cannot write '{}': {}", name.string(), error.message()));
   }
 }

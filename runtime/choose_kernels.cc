@@ -6,6 +6,7 @@
 
 #include "graph/error.h"
 #include "ops/core/layout.h"
+#include "runtime/autotune.h"
 
 namespace onward {
 
@@ -52,7 +53,7 @@ std::vector<ChosenKernel> choose_kernels(const Graph& graph, const Registry& reg
     check_static(*node);
     ChosenKernel entry{node.get(), registry.find(node->op())};
     entry.spec = kernel_spec(*node, options.threads, options.rank, options.replicas);
-    entry.spec.winograd = options.winograd;
+    entry.spec.winograd = options.winograd || prefers_winograd(entry.spec, registry, options);
     if (!entry.op || !is_view(*entry.op, *node)) {
       entry.kernel = entry.op ? registry.kernel(entry.spec, options.backend, options.max_priority) : nullptr;
       if (!entry.kernel) missing += missing_text(graph, *node, entry.spec, options.backend);

@@ -96,6 +96,7 @@ void Executor::Implementation::prepare(const ProgramKey& key, const Graph& graph
                                      .rank = rank(),
                                      .replicas = replicas(),
                                      .winograd = options.winograd,
+                                     .winograd_for = options.winograd_for,
                                      .max_priority = options.max_priority});
   bool moved = arena.reserve(prepared.plan.arena_bytes);
   for (int s = 0; s < kStreams; ++s) {

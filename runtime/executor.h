@@ -38,7 +38,8 @@ using StepOutputs = std::map<std::string, HostTensor>;  // row-major, by output 
 struct ExecutorOptions {
   int threads = 1;  // of the compute stream
   bool winograd = false;
-  int max_priority = 1 << 30;  // 0: plain reference kernels only
+  std::set<std::string> winograd_for;  // see PlannerOptions
+  int max_priority = 1 << 30;          // 0: plain reference kernels only
   RandomDelays delays;
   // Told of a failure before the other members of the communicator are woken; called on the stream that failed.
   std::function<void(std::shared_ptr<const Error>)> on_failure;

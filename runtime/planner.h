@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -13,8 +15,9 @@ struct PlannerOptions {
   int threads = 1;  // of the compute stream
   int rank = 0;     // global, of the replica
   int replicas = 1;
-  bool winograd = false;       // allow algorithms that change rounding, see KernelSpec
-  int max_priority = 1 << 30;  // 0: plain reference kernels only
+  bool winograd = false;               // allow algorithms that change rounding, see KernelSpec
+  std::set<std::string> winograd_for;  // allow them for these keys only, see autotune.h
+  int max_priority = 1 << 30;          // 0: plain reference kernels only
 };
 
 // A plan with what it takes to run it. `kernels` has one entry per step, empty for conversions and copies. Belongs to

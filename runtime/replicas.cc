@@ -59,6 +59,7 @@ ReplicaGroup::ReplicaGroup(ProgramSource& source, const std::vector<Device>& dev
   for (std::size_t i = 0; i < devices.size(); ++i) {
     ExecutorOptions executor{.threads = devices[i].threads,
                              .winograd = options.winograd,
+                             .winograd_for = options.winograd_for,
                              .max_priority = options.max_priority,
                              .delays = options.delays};
     executor.on_failure = [this](std::shared_ptr<const Error> error) { failure_->report(std::move(error)); };

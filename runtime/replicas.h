@@ -12,9 +12,10 @@ namespace onward {
 
 struct ReplicaOptions {
   bool winograd = false;
-  int max_priority = 1 << 30;    // 0: plain reference kernels only
-  RandomDelays delays;           // test hook
-  double timeout_seconds = 600;  // of a collective
+  std::set<std::string> winograd_for;  // see PlannerOptions
+  int max_priority = 1 << 30;          // 0: plain reference kernels only
+  RandomDelays delays;                 // test hook
+  double timeout_seconds = 600;        // of a collective
 };
 
 // The replicas of this process, one executor each, and the programs they run. Steps run on all replicas at once;

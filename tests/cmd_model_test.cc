@@ -35,6 +35,7 @@ TEST(CmdModel, RejectsWrongOptions) {
   reject({"lenet"}, "expected -o FILE");
   reject({"-o", "m.onnx"}, "expected");
   reject({"le-net", "-o", "m.onnx"}, "found 'le-net'; the models are seed-resnet");
+  reject({"restnet20", "-o", "m.onnx"}, "did you mean resnet20?");
   for (const char* list : {"1,1,x", "1,1,", ",1", "1;1;1", "1.5,1,1"}) {
     reject({"resnet8", "-o", "m.onnx", "--stages", list},
            "expected --stages to be whole numbers with commas between them");

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "graph/error.h"
+#include "tests/support/expect_error.h"
 
 namespace onward::cli {
 namespace {
@@ -76,6 +77,12 @@ TEST(Options, ValuesAreChecked) {
   EXPECT_THROW(with({"--epochs", "3x"}).integer("epochs", 1), Error);
   EXPECT_THROW(with({"--lr", "0"}).number("lr", 0, true), Error);
   EXPECT_THROW(with({"--lr", "nan"}).number("lr", 0), Error);
+  EXPECT_THROW(with({"--lr", "1e300"}).number("lr", 0), Error);
+  EXPECT_THROW(with({"--lr", "inf"}).number("lr", 0), Error);
+  EXPECT_EQ(with({"--lr", "1e38"}).number("lr", 0), 1e38);
+  expect_error(ErrorKind::kUsage, "of at least 0 and at most 5, found '6'", [&] {
+    with({"--lr", "6"}).number("lr", 0, false, 5);
+  });
   EXPECT_THAT(failure({"m.onnx", "--lr"}), HasSubstr("expected a value after --lr"));
   EXPECT_THAT(failure({"a", "b"}), HasSubstr("found 2 arguments (a b)"));
   EXPECT_THAT(failure({}), HasSubstr("found 0 arguments"));
@@ -101,6 +108,15 @@ TEST(Options, ResolvedFormReadsBack) {
   const Options again = parse_options(command(), {"m.onnx", "--config", path});
   EXPECT_EQ(again.number("lr", 0), 0.25);
   EXPECT_EQ(again.texts("input"), std::vector<std::string>{"a=b"});
+}
+
+TEST(Options, ARefusedWordGetsTheNearest) {
+  const auto refuse = [](const std::string& word) {
+    with_suggestion(word, {"hflip", "vflip"}, [] { throw Error(ErrorKind::kUsage, "no"); });
+  };
+  expect_error(ErrorKind::kUsage, "no\n  did you mean hflip?", [&] { refuse("hfilp"); });
+  expect_error(ErrorKind::kUsage, "no", [&] { refuse("something else"); });
+  EXPECT_EQ(with_suggestion("x", {}, [] { return 3; }), 3);
 }
 
 TEST(Options, HelpShowsGroupsAndDefaults) {

@@ -94,8 +94,7 @@ double peak_rss_mib() {
 }
 
 int run(const Options& options) {
-  const std::vector<Device> devices =
-      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const std::vector<Device> devices = chosen_devices(options);
   const int64_t batch = options.integer("batch-size", static_cast<int64_t>(devices.size()));
   ReplicaOptions replica_options;
   replica_options.winograd = options.flag("winograd");

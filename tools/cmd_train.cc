@@ -10,6 +10,7 @@
 #include "graph/error.h"
 #include "runtime/checkpoint_folder.h"
 #include "runtime/trainer.h"
+#include "tools/autotune_option.h"
 #include "tools/command.h"
 #include "tools/interrupt.h"
 #include "tools/log.h"
@@ -66,15 +67,37 @@ std::string share_list(int64_t batch, std::size_t replicas) {
   return fmt::format("{}", fmt::join(counts, "/"));
 }
 
+// The rate that the run works with, how it comes from --lr, and what becomes of it:
+// "learning rate 0.002 (--lr 0.001 times 256/128), cosine to 0 over 10 epochs, warm-up over the first 0.5".
+std::string rate_text(const Options& options, const Schedule& schedule, int64_t global_batch) {
+  const std::string scale = options.text("lr-scale"), kind = options.text("schedule");
+  std::string text = fmt::format("learning rate {:g}", schedule.base);
+  if (scale != "none") {
+    text += fmt::format(" (--lr {} times {}{}/{})", options.text("lr"), scale == "sqrt" ? "the root of " : "",
+                        global_batch, options.text("base-batch-size"));
+  }
+  if (kind == "step") {
+    text += fmt::format(", times {} every {} epochs", options.text("step-factor"), options.text("step-epochs"));
+  } else if (kind == "constant") {
+    text += ", constant";
+  } else {
+    text += fmt::format(", {} to {} over {} epochs", kind, options.text("min-lr"), options.text("epochs"));
+  }
+  if (options.number("warmup-epochs", 0) > 0)
+    text += fmt::format(", warm-up over the first {}", options.text("warmup-epochs"));
+  return text;
+}
+
 void say_decisions(const Options& options, const Session& session, const Schedule& schedule) {
   const int64_t batch = options.integer("batch-size", 1);
   say(fmt::format("devices: {}, {} thread{} each", device_list(session.devices), session.devices.front().threads,
                   session.devices.front().threads == 1 ? "" : "s"));
   say(fmt::format("batch: {} in all, {} per replica", batch, share_list(batch, session.devices.size())));
   say(fmt::format("batch norm: {}, running variance {}", options.text("bn"), options.text("bn-running-var")));
-  say(fmt::format("optimizer: {}, learning rate {:g} (--lr {} scaled {} from batch {}), schedule {}, warm-up {} steps",
-                  options.text("optimizer"), schedule.base, options.text("lr"), options.text("lr-scale"),
-                  options.text("base-batch-size"), options.text("schedule"), schedule.warmup_steps));
+  say(fmt::format("optimizer: {}, {}", options.text("optimizer"),
+                  rate_text(options, schedule, batch * options.integer("accumulate", 1))));
+  if (const std::string choice = options.text("autotune"); !choice.empty())
+    say(fmt::format("convolutions by Winograd: {}", choice == "direct" ? "none" : choice));
   const Plan& plan = session.replicas->plan(
       {ProgramMode::kTrain, split_batch(batch, static_cast<int64_t>(session.devices.size())).front().count});
   say(fmt::format("plan: {} steps, {} collectives, {} layout conversions, {} packings of weights, arena {:.1f} MiB",
@@ -182,11 +205,12 @@ TrainerEvents trainer_events(Training& training, ProgressBar& bar, StepTracer& t
 
 // Everything that can be wrong with the options themselves, before the model is built or data is read.
 void check_options(const Options& options) {
-  for (const char* name : {"epochs", "accumulate", "batch-size"}) options.integer(name, 1);
+  for (const char* name : {"epochs", "accumulate", "batch-size"}) options.integer(name, 1, kMostCount);
   for (const char* name : {"max-steps", "save-every", "keep", "workers"}) options.integer(name, 0);
   schedule(options, 1, 1, 1);
-  parse_augmentation(options.text("augment"));
-  parse_normalisation(options.text("normalize"), "cifar10");
+  check_autotune(options);
+  augmentation(options);
+  normalisation(options, "cifar10");
   parse_fit(options.text("fit"));
   parse_dataset_kind(options.text("dataset"));
   if (options.text("out").empty() && !options.flag("dry-run")) {
@@ -194,26 +218,30 @@ void check_options(const Options& options) {
   }
 }
 
-// Opens everything in the order in which mistakes should be found: options, model, checkpoint, data, output folder.
-Training set_up(const Options& options, const Model& model) {
+// Opens everything in the order in which mistakes should be found: options, checkpoint, model, data, output folder.
+// Measured choices take the place of the wish to measure in `options`.
+Training set_up(Options& options, const Model& model) {
   Training training;
-  const std::vector<Device> devices =
-      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const std::vector<Device> devices = chosen_devices(options);
   const int64_t batch = options.integer("batch-size", 1);
   check_batch_size(batch, devices.size());
   if (!options.flag("dry-run")) RunFolder::check(options.text("out"), options.given("resume"));
   const ProgramMode mode = options.integer("accumulate", 1) > 1 ? ProgramMode::kAccumulateFirst : ProgramMode::kTrain;
-  ReplicaOptions replica_options;
-  replica_options.winograd = options.flag("winograd");
-  training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
-                                  batch, replica_options);
   training.model = identity(model);
   training.resume_from = resume_file(options);
   const bool resumes = !training.resume_from.empty();
   if (resumes) {
     training.checkpoint = load_checkpoint(training.resume_from);
     check_resumable(options, training.model, training.checkpoint, training.resume_from);
+    adopt_choice(options, training.checkpoint);
   }
+  ReplicaOptions replica_options;
+  replica_options.winograd = options.flag("winograd");
+  replica_options.winograd_for = chosen_algorithms(options);
+  const bool tune = asks_to_measure(options);
+  training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
+                                  batch, replica_options, tune);
+  if (tune) options.replace("autotune", autotune_text(training.session.winograd_for));
   if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
     return training;
   training.train_data = open_data(options, training.session, Split::kTrain);
@@ -251,7 +279,8 @@ int train(const Training& training, Trainer& trainer, StepTracer& tracer, const 
   return end_code(end, interrupt);
 }
 
-int run(const Options& options) {
+int run(const Options& given) {
+  Options options = given;
   if (options.flag("quiet")) be_quiet();
   check_options(options);
   const Model model = Model::load(options.positional().front());

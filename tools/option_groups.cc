@@ -26,7 +26,9 @@ void read_no_decay(const Options& options, ProgramOptions& program) {
     } else if (item == "bias") {
       program.no_decay_bias = true;
     } else {
-      throw Error(ErrorKind::kUsage, "expected --no-decay to list norm or bias, found '" + item + "'");
+      with_suggestion(item, {"norm", "bias"}, [&] {
+        throw Error(ErrorKind::kUsage, "expected --no-decay to list norm or bias, found '" + item + "'");
+      });
     }
   }
 }
@@ -62,7 +64,7 @@ std::vector<OptionSpec> data_options() {
       {"Data", "dataset", "KIND", "auto", "what PATH holds", {"auto", "cifar10", "cifar100", "mnist", "synthetic"}},
       {"Data", "fit", "HOW", "none", "pad: pad images and repeat channels up to the model's input", {"none", "pad"}},
       {"Data", "normalize", "WHAT", "auto",
-       "auto, cifar10, cifar100, fashion-mnist, imagenet, none, or means/deviations M,M,M/S,S,S"},
+       "auto, cifar10, cifar100, mnist, fashion-mnist, imagenet, none, or means/deviations M,M,M/S,S,S"},
       {"Data", "workers", "N", "2", "loader threads; 0 loads on the training thread"},
       {"Data", "batch-size", "N", "128", "global batch size, over all replicas"},
   };
@@ -154,7 +156,15 @@ std::vector<OptionSpec> train_options() {
        schedule_options(),
        optimizer_options(),
        precision_options(),
-       {{"Training", "winograd", "", "", "3x3 convolutions by Winograd's algorithm: faster, rounds differently"}},
+       {{"Training", "winograd", "", "", "3x3 convolutions by Winograd's algorithm: faster, rounds differently"},
+        {"Training",
+         "autotune",
+         "CHOICE",
+         "",
+         "measure for which convolutions Winograd is faster; or the list that config.json holds, to repeat a run",
+         {},
+         false,
+         "measure"}},
        {{"Outputs", "out", "RUN", "", "folder of the run: checkpoints, logs, configuration"},
         {"Outputs", "resume", "FROM", "", "auto: RUN/last.safetensors if it is there; or a checkpoint file"},
         {"Outputs", "save-every", "N", "0", "optimizer steps between checkpoints, besides every epoch; 0: none"},
@@ -169,6 +179,29 @@ std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups) {
   std::vector<OptionSpec> all;
   for (auto& group : groups) all.insert(all.end(), group.begin(), group.end());
   return all;
+}
+
+std::vector<Device> chosen_devices(const Options& options) {
+  const std::string text = options.text("devices");
+  const std::string kind = text.substr(0, text.find_first_of(":*"));
+  const std::vector<std::string> kinds = {"auto", "cpu", "cuda"};
+  const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  return with_suggestion(kind, known ? std::vector<std::string>{} : kinds,
+                         [&] { return parse_devices(text, static_cast<int>(options.integer("threads", 0, 4096))); });
+}
+
+Normalisation normalisation(const Options& options, const std::string& dataset) {
+  const std::string text = options.text("normalize");
+  const std::vector<std::string> names = {"auto", "cifar10", "cifar100", "mnist", "fashion-mnist", "imagenet", "none"};
+  return with_suggestion(text, text.find('/') == std::string::npos ? names : std::vector<std::string>{},
+                         [&] { return parse_normalisation(text, dataset); });
+}
+
+Augmentation augmentation(const Options& options) {
+  const std::string text = options.text("augment");
+  for (const std::string& item : split(text))
+    with_suggestion(item, {"hflip", "vflip", "crop:4", "none"}, [&] { return parse_augmentation(item); });
+  return parse_augmentation(text);
 }
 
 BatchNormMode batch_norm_mode(const Options& options) {
@@ -196,7 +229,7 @@ ProgramOptions program_options(const Options& options, int replicas) {
   if (options.has("bn")) {
     program.batch_norm = batch_norm_mode(options);
     program.unbiased_running_variance = options.text("bn-running-var") == "unbiased";
-    program.bucket_mib = options.number("bucket-mib", 0, true);
+    program.bucket_mib = options.number("bucket-mib", 0, true, static_cast<double>(kMostCount));
     program.first_bucket_mib = std::min(program.first_bucket_mib, program.bucket_mib);
   }
   if (options.has("loss")) {
@@ -209,7 +242,7 @@ ProgramOptions program_options(const Options& options, int replicas) {
 Schedule schedule(const Options& options, int64_t steps_per_epoch, int64_t total_steps, int64_t global_batch) {
   const std::string kind = options.text("schedule");
   const std::string scale = options.text("lr-scale");
-  const int64_t base_batch = options.integer("base-batch-size", 0);
+  const int64_t base_batch = options.integer("base-batch-size", 0, kMostCount);
   if (scale != "none" && base_batch == 0) {
     throw Error(ErrorKind::kUsage, "expected --base-batch-size with --lr-scale " + scale + ", found none");
   }
@@ -224,8 +257,9 @@ Schedule schedule(const Options& options, int64_t steps_per_epoch, int64_t total
   result.base = options.number("lr", 0, true) * learning_rate_factor(rule, global_batch, base_batch);
   result.minimum = options.number("min-lr", 0);
   result.total_steps = total_steps;
-  result.warmup_steps = std::llround(options.number("warmup-epochs", 0) * static_cast<double>(steps_per_epoch));
-  result.step_interval = options.integer("step-epochs", 1) * steps_per_epoch;
+  const double warmup_epochs = options.number("warmup-epochs", 0, false, static_cast<double>(kMostCount));
+  result.warmup_steps = std::llround(warmup_epochs * static_cast<double>(steps_per_epoch));
+  result.step_interval = options.integer("step-epochs", 1, kMostCount) * steps_per_epoch;
   result.step_factor = options.number("step-factor", 0, true);
   return result;
 }

@@ -2,6 +2,9 @@
 #include <vector>
 
 #include "passes/options.h"
+#include "runtime/data/augment.h"
+#include "runtime/data/normalise.h"
+#include "runtime/device.h"
 #include "runtime/schedule.h"
 #include "tools/options.h"
 
@@ -22,6 +25,11 @@ std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups);
 
 // What the options mean for the passes. Reads only options that the command has (`has` below).
 ProgramOptions program_options(const Options& options, int replicas);
+
+// The values of --devices (with --threads), --normalize and --augment; mistakes come with the nearest valid word.
+std::vector<Device> chosen_devices(const Options& options);
+Normalisation normalisation(const Options& options, const std::string& dataset);
+Augmentation augmentation(const Options& options);
 
 BatchNormMode batch_norm_mode(const Options& options);
 OptimizerKind optimizer_kind(const std::string& name);

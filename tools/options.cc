@@ -238,6 +238,12 @@ void Options::adopt(const std::string& config_file, const std::vector<std::strin
   }
 }
 
+void Options::replace(const std::string& name, const std::string& value) {
+  Entry& found = entries_.at(name);
+  found.values = {value};
+  found.source = OptionSource::kCommandLine;
+}
+
 const Options::Entry& Options::entry(const std::string& name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw std::logic_error("the command has no option " + name);
@@ -267,14 +273,14 @@ int64_t Options::integer(const std::string& name, int64_t min, int64_t max) cons
   return parsed;
 }
 
-double Options::number(const std::string& name, double min, bool exclusive) const {
+double Options::number(const std::string& name, double min, bool exclusive, double max) const {
   const std::string value = text(name);
   double parsed = 0;
   const auto result = std::from_chars(value.data(), value.data() + value.size(), parsed);
   const bool whole = result.ec == std::errc() && result.ptr == value.data() + value.size();
-  if (!whole || !std::isfinite(parsed) || parsed < min || (exclusive && parsed == min)) {
-    throw usage_error(fmt::format("expected --{} to be a number {} {}, found '{}'", name,
-                                  exclusive ? "greater than" : "of at least", min, value));
+  if (!whole || std::isnan(parsed) || parsed < min || (exclusive && parsed == min) || parsed > max) {
+    throw usage_error(fmt::format("expected --{} to be a number {} {} and at most {}, found '{}'", name,
+                                  exclusive ? "greater than" : "of at least", min, max, value));
   }
   return parsed;
 }

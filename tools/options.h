@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/error.h"
+
 namespace onward::cli {
 
 // One long option as `--help` shows it. Flags take no value; their default is "false".
@@ -30,6 +32,10 @@ struct CommandSpec {
   std::vector<std::string> foreign_options;
 };
 
+// The most that options take as numbers, and as counts that are multiplied with each other.
+inline constexpr double kMostNumber = 1e38;
+inline constexpr int64_t kMostCount = 1'000'000'000;
+
 // Where a value comes from, weakest first.
 enum class OptionSource { kDefault, kConfig, kCommandLine };
 
@@ -43,9 +49,12 @@ class Options {
   std::string text(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;  // of a repeated option
   int64_t integer(const std::string& name, int64_t min, int64_t max = INT64_MAX) const;
-  // Finite; `min` and, where `exclusive`, not `min` itself.
-  double number(const std::string& name, double min, bool exclusive = false) const;
+  // From `min` (where `exclusive`, above it) to `max`, which is never more than float32 holds.
+  double number(const std::string& name, double min, bool exclusive = false, double max = kMostNumber) const;
   const std::vector<std::string>& positional() const { return positional_; }
+
+  // Puts a value that the program worked out in the place of the one given; it counts as given.
+  void replace(const std::string& name, const std::string& value);
 
   // Takes the values of some options from a configuration file, where the command line gave none.
   void adopt(const std::string& config_file, const std::vector<std::string>& names);
@@ -75,5 +84,17 @@ std::string help_text(const CommandSpec& command);
 
 // The candidate with the least edit distance to `word`; "" if none is near (more than half of the word differs).
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
+
+// Calls `parse`; an Error(kUsage) from it gets the candidate that is nearest to `word` as a note.
+template <typename Parse>
+auto with_suggestion(const std::string& word, const std::vector<std::string>& candidates, Parse&& parse) {
+  try {
+    return parse();
+  } catch (Error& error) {
+    const std::string near = nearest(word, candidates);
+    if (error.kind() == ErrorKind::kUsage && !near.empty()) error.note("did you mean " + near + "?");
+    throw;
+  }
+}
 
 }  // namespace onward::cli

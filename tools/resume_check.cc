@@ -76,9 +76,7 @@ std::string state_of(const std::string& optimizer) {
 
 void refuse(const std::string& file, const std::string& expected, const std::string& found) {
   throw Error(ErrorKind::kUsage,
-              fmt::format("expected {}, with which the checkpoint '{}' was made, found {}; the config.json of its run "
-                          "holds its options, for --config",
-                          expected, file, found));
+              fmt::format("expected {}, with which the checkpoint '{}' was made, found {}", expected, file, found));
 }
 
 std::string join(const Changes& changes) {
@@ -117,11 +115,12 @@ void check_resumable(const Options& options, const std::string& model, const Che
   for (const Change& change : changed_options(options, config_of(checkpoint))) {
     const bool other_state = change.what == "--optimizer" && state_of(change.now) != state_of(change.before);
     if (other_state || change.what == "--precision")
-      refuse(file, change.what + " " + change.before, change.what + " " + change.now);
+      refuse(file, change.what + " " + change.before,
+             change.what + " " + change.now + "; --config with the config.json of its run repeats its options");
   }
   const auto made_with = checkpoint.metadata.find(kModelIdentity);
   if (made_with != checkpoint.metadata.end() && made_with->second != model)
-    refuse(file, "the model", "another one; the run's folder has it as source.onnx");
+    refuse(file, "the model", "another one; its run's folder has it as source.onnx");
 }
 
 std::string changes_since(const Options& options, const std::string& data, const Checkpoint& checkpoint,

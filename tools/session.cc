@@ -4,7 +4,9 @@
 
 #include "graph/error.h"
 #include "ops/core/registry.h"
+#include "runtime/autotune.h"
 #include "tools/log.h"
+#include "tools/option_groups.h"
 
 namespace onward::cli {
 
@@ -18,6 +20,24 @@ std::vector<const Value*> data_inputs(const Graph& graph) {
   return inputs;
 }
 
+// Before the passes, whose messages are about nodes.
+void check_element_types(const Graph& graph) {
+  for (const Value* input : graph.inputs()) {
+    const DType dtype = input->type.dtype;
+    if (is_floating(dtype) || is_integer(dtype) || dtype == DType::kBool) continue;
+    throw Error(ErrorKind::kModel, fmt::format("expected numbers for the input '{}' of the model, found {}",
+                                               input->name(), input->type.text()));
+  }
+}
+
+void check_image(const Value& input) {
+  if (input.type.dtype == DType::kFloat32 || input.type.dtype == DType::kFloat64) return;
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected float32 images for the input '{}' of the model, because data are normalised before "
+                          "it reads them, found {}; change the input's type and leave out its Cast",
+                          input.name(), input.type.text()));
+}
+
 void read_inputs(const Graph& graph, Session& session) {
   const std::vector<const Value*> inputs = data_inputs(graph);
   if (inputs.size() != 1) {
@@ -26,6 +46,7 @@ void read_inputs(const Graph& graph, Session& session) {
     throw Error(ErrorKind::kModel, fmt::format("expected a model with one data input, found {}{}", inputs.size(),
                                                names.empty() ? "" : fmt::format(": {}", fmt::join(names, ", "))));
   }
+  check_image(*inputs.front());
   session.inputs.image = inputs.front()->name();
   session.inputs.label = session.loss.label;
   const Shape shape = inputs.front()->type.shape();
@@ -69,16 +90,19 @@ void check_classes(const Session& session, const Dataset& data) {
 }  // namespace
 
 Session open_session(const Model& model, const ProgramOptions& program_options, const std::vector<Device>& devices,
-                     ProgramMode mode, int64_t global_batch, const ReplicaOptions& replica_options) {
+                     ProgramMode mode, int64_t global_batch, ReplicaOptions replica_options, bool tune) {
   Session session;
   session.devices = devices;
   session.program = std::make_unique<ModelProgram>(model, program_options);
   const auto shares = split_batch(global_batch, static_cast<int64_t>(devices.size()));
+  check_element_types(session.program->prepared());
   const Graph graph = session.program->program({mode, shares.front().count});
   if (const auto loss = session.program->loss()) session.loss = *loss;
   read_inputs(graph, session);
   for (const std::string& fact : session.program->facts()) say(fact);
   for (const std::string& warning : session.program->warnings()) warn(warning);
+  if (tune) replica_options.winograd_for = autotune(graph, registry(), {.threads = devices.front().threads});
+  session.winograd_for = replica_options.winograd_for;
   session.replicas = std::make_unique<ReplicaGroup>(*session.program, devices, registry(), replica_options);
   session.replicas->prepare({mode, shares.front().count});
   return session;
@@ -98,9 +122,8 @@ Dataset open_data(const Options& options, const Session& session, Split split) {
 std::unique_ptr<Loader> open_loader(const Options& options, const Session& session, const Dataset& data,
                                     ProgramMode mode, bool training) {
   const Fit fit = fit_images(data.shape, session.sample, parse_fit(options.text("fit")));
-  const Normalisation normalisation = parse_normalisation(options.text("normalize"), data.name);
   const auto seed = static_cast<uint64_t>(options.integer("seed", 0));
-  const Augmentation augmentation = training ? parse_augmentation(options.text("augment")) : Augmentation{};
+  const Augmentation changes = training ? augmentation(options) : Augmentation{};
   const int64_t batch = options.integer("batch-size", 1);
   SamplerOptions sampling{.samples = data.count(),
                           .batch_size = batch,
@@ -113,7 +136,8 @@ std::unique_ptr<Loader> open_loader(const Options& options, const Session& sessi
   loading.dtype = session.dtype;
   const int64_t share = split_batch(batch, loading.replicas).front().count;
   if (fit.sample.size() == 3) loading.layout = image_layout(session, mode, share);
-  return std::make_unique<Loader>(data, Transform(fit, normalisation, augmentation, seed), sampling, loading);
+  return std::make_unique<Loader>(data, Transform(fit, normalisation(options, data.name), changes, seed), sampling,
+                                  loading);
 }
 
 }  // namespace onward::cli

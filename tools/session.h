@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,14 @@ struct Session {
   DType dtype = DType::kFloat32;  // of the image input
   LossInfo loss;
   std::vector<std::string> local_state;  // names of state that differs between replicas
+  std::set<std::string> winograd_for;    // what was measured or asked for, see autotune.h
 };
 
 // Builds the program for the mode (so that everything wrong with the model is known before data is read), says facts
-// and warnings, and makes the replicas. Error(kModel) if the model does not have exactly one data input.
+// and warnings, and makes the replicas, after measuring algorithms if asked to `tune`. Error(kModel) if the model does
+// not have exactly one data input.
 Session open_session(const Model& model, const ProgramOptions& program_options, const std::vector<Device>& devices,
-                     ProgramMode mode, int64_t global_batch, const ReplicaOptions& replica_options = {});
+                     ProgramMode mode, int64_t global_batch, ReplicaOptions replica_options = {}, bool tune = false);
 
 // One split of the data set that the options name, checked against the model's input and classes.
 Dataset open_data(const Options& options, const Session& session, Split split);

@@ -1,0 +1,106 @@
+// What `onward train` says and refuses before the first step.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "models/build_model.h"
+#include "runtime/checkpoint.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temporary_folder.h"
+
+namespace onward {
+namespace {
+
+using test::run_command;
+using testing::HasSubstr;
+
+class CmdTrain : public testing::Test {
+ protected:
+  CmdTrain() { build_model({.name = "lenet"}).save(folder_.file("m.onnx")); }
+
+  // What the command prints to standard error.
+  std::string decisions(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {folder_.file("m.onnx"), "--dry-run"});
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run_command("train", arguments).code, 0);
+    return testing::internal::GetCapturedStderr();
+  }
+  void refuse(const std::string& option, const std::string& value, const std::string& part) {
+    expect_error(ErrorKind::kUsage, part, [&] {
+      run_command("train", {folder_.file("m.onnx"), "--dry-run", option, value});
+    });
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CmdTrain, NumbersBeyondReasonAreRefusedWithTheRange) {
+  refuse("--warmup-epochs", "1e300", "at most 1000000000, found '1e300'");
+  refuse("--lr", "1e39", "at most 1e+38");
+  refuse("--bucket-mib", "1e300", "at most 1000000000");
+  refuse("--epochs", "9000000000000000000", "from 1 to 1000000000");
+  refuse("--step-epochs", "9000000000000000000", "from 1 to 1000000000");
+}
+
+TEST_F(CmdTrain, MistakesComeWithTheNearestWord) {
+  refuse("--no-decay", "norm,bais", "did you mean bias?");
+  refuse("--augment", "hflip,vfilp", "did you mean vflip?");
+  refuse("--augment", "crpo:4", "did you mean crop:4?");
+  refuse("--normalize", "cifar-10", "did you mean cifar10?");
+  refuse("--normalize", "mnits", "did you mean mnist?");
+  refuse("--devices", "gpu:2", "did you mean cpu?");
+  refuse("--dataset", "cifra10", "did you mean cifar10?");
+}
+
+TEST_F(CmdTrain, TheLearningRateIsSaidWithItsOrigin) {
+  EXPECT_THAT(decisions({"--lr", "0.5"}), HasSubstr("optimizer: adam, learning rate 0.5, constant\n"));
+  EXPECT_THAT(
+      decisions({"--lr", "0.01", "--lr-scale", "linear", "--base-batch-size", "64", "--batch-size", "128",
+                 "--accumulate", "2", "--schedule", "cosine", "--epochs", "7", "--warmup-epochs", "0.5"}),
+      HasSubstr("learning rate 0.04 (--lr 0.01 times 256/64), cosine to 0 over 7 epochs, warm-up over the first "
+                "0.5\n"));
+  EXPECT_THAT(decisions({"--lr", "0.02", "--lr-scale", "sqrt", "--base-batch-size", "32", "--schedule", "step"}),
+              HasSubstr("learning rate 0.04 (--lr 0.02 times the root of 128/32), times 0.1 every 30 epochs\n"));
+}
+
+TEST_F(CmdTrain, AnInputThatIsNoFloatIsNamed) {
+  const auto refuse_type = [&](int type, const std::string& part) {
+    const std::string dims = "dim { dim_param: 'N' } dim { dim_value: 16 }";
+    folder_.write(
+        "cast.onnx",
+        graph_bytes("input { name: 'x' type { tensor_type { elem_type: " + std::to_string(type) + " shape { " + dims +
+                    " } } } } output { name: 'y' type { tensor_type { elem_type: 1 shape { " + dims +
+                    " } } } } initializer { name: 'w' data_type: 1 float_data: 1 } "
+                    "node { op_type: 'Cast' input: 'x' output: 'f' attribute { name: 'to' type: INT i: 1 } } "
+                    "node { op_type: 'Mul' input: 'f' input: 'w' output: 'y' }"));
+    expect_error(ErrorKind::kModel, part, [&] { run_command("train", {folder_.file("cast.onnx"), "--dry-run"}); });
+  };
+  refuse_type(2, "expected float32 images for the input 'x' of the model");
+  refuse_type(8, "expected numbers for the input 'x' of the model, found string[N,16]");
+  refuse_type(17, "found type 17[N,16]");
+}
+
+TEST_F(CmdTrain, AutotuneIsMeasuredOnceAndReplayed) {
+  build_model({.name = "resnet8", .input = {3, 16, 16}}).save(folder_.file("m.onnx"));
+  const std::string out = folder_.file("run");
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {folder_.file("m.onnx"), "--data", "synthetic:8,4", "--batch-size", "4", "--out", out, "--quiet"});
+    EXPECT_EQ(run_command("train", more).code, 0);
+    std::ifstream config(out + "/config.json");
+    return nlohmann::json::parse(config).at("autotune").get<std::string>();
+  };
+  const std::string choice = train({"--epochs", "1", "--autotune"});
+  EXPECT_NE(choice, "measure");
+  EXPECT_EQ(load_checkpoint(out + "/last.safetensors").metadata.at("config").find("measure"), std::string::npos);
+  EXPECT_EQ(train({"--epochs", "2", "--resume", "auto", "--autotune"}), choice);
+  EXPECT_EQ(train({"--epochs", "3", "--resume", "auto", "--config", out + "/config.json"}), choice);
+  refuse("--autotune", "mesure", "did you mean measure?");
+  expect_error(ErrorKind::kUsage, "found both", [&] {
+    run_command("train", {folder_.file("m.onnx"), "--dry-run", "--autotune", "--winograd"});
+  });
+}
+
+}  // namespace
+}  // namespace onward
