@@ -1,4 +1,9 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
 #include "graph/tensor_file.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
@@ -97,6 +102,85 @@ TEST_F(CmdRun, AWeightedLossOfTheFileIsDividedByTheWeightsOfAllLabels) {
     EXPECT_NEAR(read("loss")[0], std::log(3.0), 1e-12) << devices;
     EXPECT_NEAR(read("x.grad")[2], 4.0 / 6 * (1.0 / 3 - 1), 1e-12) << devices;
   }
+}
+
+class CmdRunInputs : public CmdRun {
+ protected:
+  void expect_failure(ErrorKind kind, const std::string& part, const std::string& model,
+                      std::vector<std::string> arguments) {
+    expect_error(kind, part, [&] { run(model, arguments); });
+  }
+  std::string image(const std::string& name, const Shape& shape) {
+    return name + "=" + input(name, HostTensor(DType::kFloat32, shape));
+  }
+  std::string labels(const Shape& shape, const std::vector<float>& values) {
+    return input("y", HostTensor::from<float>(shape, values));
+  }
+};
+
+TEST_F(CmdRunInputs, AFixedDimensionIsKept) {
+  expect_failure(ErrorKind::kUsage, "expected 3 in dimension 1 for the input 'x' (float32[N,3]), found float32[2,4]",
+                 weighted_cross_entropy(), {"--input", image("x", {2, 4}), "--label", labels({2}, {0, 1})});
+  expect_failure(ErrorKind::kUsage, "expected 2 dimensions for the input 'x'", weighted_cross_entropy(),
+                 {"--input", image("x", {2, 3, 1}), "--label", labels({2}, {0, 1})});
+}
+
+TEST_F(CmdRunInputs, InputsOfTheBatchHaveTheSameRows) {
+  expect_failure(ErrorKind::kUsage, "found 4 in 'x' and 3 in 't'", regression(),
+                 {"--input", image("x", {4}), "--input", image("t", {3})});
+}
+
+TEST_F(CmdRunInputs, AFixedBatchTakesAnyNumberOfRows) {
+  const std::string fixed = graph_bytes("input { " + value("x", "dim { dim_value: 4 } dim { dim_value: 3 } ") +
+                                        "} output { " + value("y", "dim { dim_value: 4 } dim { dim_value: 3 } ") +
+                                        "} node { op_type: 'Relu' input: 'x' output: 'y' }");
+  run(fixed, {"--input", image("x", {2, 3}), "--devices", "cpu:2"});
+  EXPECT_EQ(read("y").size(), 6u);
+}
+
+TEST_F(CmdRunInputs, ThereIsOneWholeLabelForEachRow) {
+  const std::string x = image("x", {3, 3});
+  const auto refuse = [&](const std::string& part, const Shape& shape, const std::vector<float>& values) {
+    expect_failure(ErrorKind::kData, part, weighted_cross_entropy(),
+                   {"--input", x, "--label", labels(shape, values), "--loss", "auto"});
+  };
+  refuse("expected 3 labels in", {2}, {0, 1});
+  refuse("found 2 (int64[2])", {2}, {0, 1});
+  refuse("found 1.5 at index 2 of float32[3]", {3}, {0, 1, 1.5});
+  refuse("found nan at index 0", {3}, {NAN, 1, 1});
+  run(weighted_cross_entropy(), {"--input", x, "--label", labels({3}, {2, 0, 0}), "--loss", "auto"});
+  EXPECT_NEAR(read("loss")[0], std::log(3.0), 1e-12);
+  expect_failure(ErrorKind::kData, "the input 'target' in", weighted_cross_entropy(),
+                 {"--input", x, "--input", "target=" + labels({3}, {0, 1, 1.5})});
+}
+
+TEST_F(CmdRunInputs, LabelsOfAnAttachedLossAreOneNumberEach) {
+  const std::string scores =
+      graph_bytes("input { " + value("x", kRows + kThree) + "} output { " + value("y", kRows + kThree) +
+                  "} node { op_type: 'Relu' input: 'x' output: 'y' }");
+  expect_failure(ErrorKind::kData, "expected labels of type int64[2]", scores,
+                 {"--input", image("x", {2, 3}), "--label", labels({2, 1}, {0, 1}), "--loss", "cross_entropy"});
+}
+
+TEST_F(CmdRunInputs, AMeanOfTheFileIsThatOfTheWholeBatchOnAnyNumberOfReplicas) {
+  const std::string x = input("x", HostTensor::from<float>({4}, {1, 1, 1, 1})),
+                    t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
+  for (const char* split : {"4", "1,3", "0,2,2"}) {
+    const std::string devices = "cpu:" + std::to_string(1 + std::count(split, split + std::strlen(split), ','));
+    run(regression(), {"--input", "x=" + x, "--input", "t=" + t, "--devices", devices, "--split", split});
+    EXPECT_DOUBLE_EQ(read("cost")[0], 3.75) << split;
+    EXPECT_FALSE(std::filesystem::exists(folder_.file("out/w.grad.npy")));
+  }
+}
+
+TEST_F(CmdRunInputs, SeveralMeansSayWhatToDo) {
+  const std::string two = graph_bytes(
+      "input { " + value("x", kRows) + "} output { " + value("a", "") + "} output { " + value("b", "") + "} " +
+      R"(node { op_type: 'ReduceMean' input: 'x' output: 'a' attribute { name: 'keepdims' type: INT i: 0 } }
+                                         node { op_type: 'ReduceMax' input: 'x' output: 'b' attribute { name: 'keepdims' type: INT i: 0 } })");
+  expect_failure(ErrorKind::kModel, "use --devices cpu for one replica", two,
+                 {"--input", image("x", {4}), "--devices", "cpu:2"});
+  run(two, {"--input", image("x", {4})});
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "tools/command.h"
 #include "tools/log.h"
 #include "tools/option_groups.h"
+#include "tools/run_inputs.h"
 #include "tools/run_outputs.h"
 
 namespace onward::cli {
@@ -53,7 +54,7 @@ std::vector<OptionSpec> run_options() {
 struct Inputs {
   std::map<std::string, HostTensor> tensors;
   HostTensor label;  // empty without --label
-  int64_t rows = 1;
+  int64_t rows = 1;  // of the batch
 };
 
 // "NAME=FILE"; without a name the model's only data input is meant.
@@ -69,30 +70,34 @@ std::pair<std::string, std::string> split_input(const std::string& text, const G
               fmt::format("expected --input NAME=FILE with NAME one of {}, found '{}'", fmt::join(names, ", "), text));
 }
 
-Inputs read_inputs(const Options& options, const Graph& graph) {
+HostTensor read_label(const Options& options) {
+  const std::string file = options.text("label");
+  return whole_numbers(read_tensor_file(file), fmt::format("the labels in '{}'", file));
+}
+
+Inputs read_inputs(const Options& options, const Graph& graph, int64_t replicas) {
   Inputs inputs;
   for (const std::string& text : options.texts("input")) {
     const auto [name, file] = split_input(text, graph);
-    inputs.tensors[name] = read_tensor_file(file);
+    HostTensor tensor = read_tensor_file(file);
+    if (is_integer(graph.find_value(name)->type.dtype))
+      tensor = whole_numbers(tensor, fmt::format("the input '{}' in '{}'", name, file));
+    inputs.tensors[name] = std::move(tensor);
   }
-  if (options.given("label")) inputs.label = read_tensor_file(options.text("label")).cast(DType::kInt64);
+  if (options.given("label")) inputs.label = read_label(options);
+  std::string label_input;
   for (const Value* input : graph.inputs()) {
     if (inputs.tensors.contains(input->name())) continue;
     // The one input that is left is the label of the file's own loss.
-    if (!inputs.label.empty() && inputs.tensors.size() + 1 == graph.inputs().size()) {
-      inputs.tensors[input->name()] = inputs.label;
-    } else {
+    if (inputs.label.empty() || inputs.tensors.size() + 1 != graph.inputs().size()) {
       throw Error(ErrorKind::kUsage,
                   fmt::format("expected --input {}=FILE ({}), found none", input->name(), input->type.text()));
     }
+    label_input = input->name();
+    inputs.tensors[label_input] = inputs.label;
   }
-  for (const Value* input : graph.inputs()) {
-    const Shape& shape = inputs.tensors.at(input->name()).shape();
-    if (!shape.empty()) {
-      inputs.rows = shape.front();
-      break;
-    }
-  }
+  inputs.rows = count_rows(graph, inputs.tensors, replicas, inputs.label.empty() ? "" : label_input);
+  if (!inputs.label.empty()) check_label_rows(inputs.label, inputs.rows, options.text("label"));
   return inputs;
 }
 
@@ -125,7 +130,6 @@ struct Task {
   std::string gradient_of;
   int64_t steps = 1;
   bool gradients() const { return loss || !gradient_of.empty(); }
-  ProgramMode mode() const { return training || gradients() ? ProgramMode::kTrain : ProgramMode::kEvaluate; }
 };
 
 Task read_task(const Options& options) {
@@ -143,11 +147,26 @@ Task read_task(const Options& options) {
   return task;
 }
 
-ProgramOptions make_program_options(const Options& options, const Task& task, const Inputs& inputs, int replicas) {
+// Several replicas compute a scalar output, which is mostly a mean over the samples, together, as they compute a loss;
+// "" if there is none, or more than one.
+std::string shared_scalar(const Graph& graph, const Task& task, int64_t replicas) {
+  if (replicas == 1 || task.gradients()) return "";
+  std::vector<std::string> scalars;
+  for (const Value* output : graph.outputs()) {
+    const TensorType& type = output->type;
+    if (is_floating(type.dtype) && type.is_static() && element_count(type.shape()) == 1)
+      scalars.push_back(output->name());
+  }
+  return scalars.size() == 1 ? scalars.front() : "";
+}
+
+ProgramOptions make_program_options(const Options& options, const Task& task, const Inputs& inputs, int replicas,
+                                    const std::string& scalar_output) {
   ProgramOptions program = program_options(options, replicas);
   if (!task.loss) program.loss = LossKind::kNone;
   if (!task.update) program.optimizer = OptimizerKind::kNone;
-  program.gradient_of = task.gradient_of;
+  program.gradient_of = task.gradients() ? task.gradient_of : scalar_output;
+  program.differentiate = task.gradients();
   program.keep_file_mode = !task.training;
   program.keep_outputs = true;
   program.keep_gradients = program.input_gradients = task.gradients();
@@ -157,6 +176,18 @@ ProgramOptions make_program_options(const Options& options, const Task& task, co
     program.input_shapes[name] = shape;
   }
   return program;
+}
+
+// The labels of the program have as many dimensions as its label input.
+void check_label_shape(const Graph& graph, const LossInfo& loss, const Inputs& inputs, const std::string& file) {
+  const Value* input = graph.find_value(loss.label);
+  if (!input) return;
+  Shape expected = input->type.shape();
+  if (!expected.empty()) expected.front() = inputs.rows;
+  if (inputs.label.shape() == expected) return;
+  throw Error(ErrorKind::kData,
+              fmt::format("expected labels of type {} in '{}', found {}", TensorType(DType::kInt64, expected).text(),
+                          file, inputs.label.type().text()));
 }
 
 // The rows of each replica of every input, and the scalars.
@@ -234,24 +265,41 @@ void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vect
   }
 }
 
+// What one replica cannot tell of the whole batch has a way around it.
+Graph make_program(ModelProgram& program, const ProgramKey& key, const Task& task, int64_t replicas) {
+  try {
+    return program.program(key);
+  } catch (Error& error) {
+    if (replicas > 1 && !task.gradients())
+      error.note(
+          "for onward run on several replicas: use --devices cpu for one replica, or --grad OUTPUT for one mean");
+    throw;
+  }
+}
+
 int run(const Options& options) {
   const Task task = read_task(options);
   if (options.text("output").empty())
     throw Error(ErrorKind::kUsage, "expected -o DIR, the folder for the results, found none");
-  const std::vector<Device> devices =
-      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const std::vector<Device> devices = chosen_devices(options);
   const Model model = Model::load(options.positional().front());
-  Inputs inputs = read_inputs(options, model.graph());
-  const std::vector<int64_t> shares = read_shares(options, inputs.rows, static_cast<int64_t>(devices.size()));
-  ModelProgram program(model, make_program_options(options, task, inputs, static_cast<int>(devices.size())));
-  const Graph graph = program.program({task.mode(), *std::max_element(shares.begin(), shares.end())});
+  const Graph file = model.graph();
+  const auto count = static_cast<int64_t>(devices.size());
+  Inputs inputs = read_inputs(options, file, count);
+  const std::vector<int64_t> shares = read_shares(options, inputs.rows, count);
+  const std::string scalar = shared_scalar(file, task, count);
+  const ProgramMode mode =
+      task.training || task.gradients() || !scalar.empty() ? ProgramMode::kTrain : ProgramMode::kEvaluate;
+  ModelProgram program(model, make_program_options(options, task, inputs, static_cast<int>(count), scalar));
+  const Graph graph = make_program(program, {mode, *std::max_element(shares.begin(), shares.end())}, task, count);
   for (const std::string& warning : program.warnings()) warn(warning);
-  const LossInfo loss = task.gradients() ? program.loss().value_or(LossInfo{}) : LossInfo{};
+  const LossInfo loss = task.gradients() || !scalar.empty() ? program.loss().value_or(LossInfo{}) : LossInfo{};
   if (inputs.label.empty() && inputs.tensors.contains(loss.label)) {
     inputs.label = inputs.tensors.at(loss.label).cast(DType::kInt64);
   }
   if (!loss.label.empty() && inputs.label.empty())
     throw Error(ErrorKind::kUsage, "expected --label FILE with --loss, found none");
+  if (!inputs.label.empty()) check_label_shape(graph, loss, inputs, options.text("label"));
 
   ReplicaGroup replicas(program, devices, registry());
   std::vector<StepFeeds> feeds = make_feeds(graph, inputs, shares, loss);
@@ -262,7 +310,7 @@ int run(const Options& options) {
       feed.scalars[kLearningRate] = options.number("lr", 0);
       feed.scalars[kOptimizerStep] = static_cast<double>(step + 1);
     }
-    const std::vector<StepOutputs> outputs = replicas.run(task.mode(), feeds);
+    const std::vector<StepOutputs> outputs = replicas.run(mode, feeds);
     if (task.loss) losses.push_back(outputs.front().at("loss").to_double().front());
     if (step == 0) collect_outputs(graph, task, outputs, folder);
   }
