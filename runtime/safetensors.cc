@@ -4,6 +4,8 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -197,6 +199,16 @@ Safetensors load_safetensors(const std::string& path, bool checksum_required) {
   } catch (const std::out_of_range&) {
     throw damaged(path, "a shape in its header is out of range");
   }
+}
+
+bool begins_as_safetensors(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  uint64_t length = 0;
+  char first = 0;
+  std::ifstream file(path, std::ios::binary);
+  file.read(reinterpret_cast<char*>(&length), sizeof(length)).get(first);
+  return file && !error && length <= size - sizeof(length) && first == '{';
 }
 
 }  // namespace onward

@@ -29,4 +29,7 @@ void save_safetensors(const std::string& path, const Safetensors& file);
 // was expected and what was found; never a partial result.
 Safetensors load_safetensors(const std::string& path, bool checksum_required = false);
 
+// Whether the file has the format's first bytes: a length that fits the file, and a JSON object. No errors.
+bool begins_as_safetensors(const std::string& path);
+
 }  // namespace onward

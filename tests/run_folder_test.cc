@@ -104,5 +104,33 @@ TEST(CheckpointFolder, KeepsTheNewestStepsAndTheBest) {
   EXPECT_EQ(std::distance(fs::directory_iterator(path), {}), 4);
 }
 
+TEST(CheckpointFolder, AFolderInTheWayOfBestLeavesNoTemporaryFile) {
+  const std::string path = fresh_path("run-best-folder");
+  fs::create_directories(path + "/best.safetensors/in-the-way");
+  Checkpoint checkpoint;
+  checkpoint.tensors["w"] = HostTensor::scalar<float>(1);
+  EXPECT_EQ(failure([&] { save_to_folder(path, checkpoint, true, 0); }).kind(), ErrorKind::kRun);
+  EXPECT_TRUE(fs::exists(path + "/last.safetensors"));
+  EXPECT_FALSE(fs::exists(path + "/best.safetensors.tmp"));
+}
+
+TEST(RunFolder, ContentTellsModelsFromCheckpoints) {
+  const std::string path = fresh_path("run-content");
+  fs::create_directories(path);
+  save_checkpoint(path + "/a.bin", Checkpoint{});
+  save_checkpoint(path + "/b.onnx", Checkpoint{});
+  touch(path + "/c.model");
+  touch(path + "/d.safetensors");
+  EXPECT_FALSE(names_model(path + "/a.bin"));
+  EXPECT_FALSE(names_model(path + "/b.onnx"));
+  EXPECT_TRUE(names_model(path + "/c.model"));
+  EXPECT_FALSE(names_model(path + "/d.safetensors"));  // a damaged checkpoint
+  EXPECT_FALSE(names_model(path));
+  EXPECT_TRUE(names_model(path + "/none.onnx"));
+  EXPECT_FALSE(names_model(path + "/none"));
+  touch(path + "/source.onnx");
+  EXPECT_EQ(find_run(path + "/a.bin").checkpoint, path + "/a.bin");
+}
+
 }  // namespace
 }  // namespace onward::cli

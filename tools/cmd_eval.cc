@@ -11,6 +11,7 @@
 #include "tools/command.h"
 #include "tools/log.h"
 #include "tools/option_groups.h"
+#include "tools/output_file.h"
 #include "tools/run_folder.h"
 #include "tools/session.h"
 
@@ -18,14 +19,14 @@ namespace onward::cli {
 namespace {
 
 std::vector<OptionSpec> eval_options() {
-  return join(
-      {data_options(),
-       device_options(),
-       precision_options(),
-       {{"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
-        {"Outputs", "logits", "FILE", "", "write the scores of every sample, in order, as .npy [samples, classes]"},
-        {"Outputs", "json", "", "", "print one JSON object: samples, loss, accuracy, top5"},
-        {"Outputs", "config", "FILE", "", "JSON with option names as keys; flags win"}}});
+  return join({data_options(),
+               device_options(),
+               precision_options(),
+               {{"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
+                {"Outputs", "logits", "FILE", "",
+                 "write the scores of every sample, in order, [samples, classes], as .npy or .pb"},
+                {"Outputs", "json", "", "", "print one JSON object: samples, loss, accuracy, top5"},
+                {"Outputs", "config", "FILE", "", "JSON with option names as keys; flags win"}}});
 }
 
 // Collects the scores of all batches, rows in the data set's order.
@@ -48,8 +49,6 @@ class Scores {
   }
 
   void write(const std::string& path) {
-    if (shape_.empty())
-      throw Error(ErrorKind::kModel, "expected the model to have class scores for --logits, found none");
     shape_.front() = count_;
     HostTensor all(dtype_, shape_);
     std::memcpy(all.edit(), bytes_.data(), bytes_.size());
@@ -75,6 +74,20 @@ void print_result(const Evaluation& result, bool json) {
   }
 }
 
+// Before data are read: whether there will be scores, and whether they can be written.
+void check_logits(const Options& options, const Session& session) {
+  const std::string path = options.text("logits");
+  if (!path.ends_with(".npy") && !path.ends_with(".pb"))
+    throw Error(ErrorKind::kUsage, fmt::format("expected --logits FILE to end in .npy or .pb, found '{}'", path));
+  check_output_file("logits", path);
+  if (session.loss.scores.empty()) {
+    throw Error(
+        ErrorKind::kModel,
+        "expected the model to have scores, [N, classes], for --logits, found only a loss whose scores cannot be "
+        "told; leave out --logits, or make the scores an output of the model");
+  }
+}
+
 // A run is evaluated as its own training evaluated it, unless the command line says otherwise.
 Options with_defaults_of_run(Options options) {
   const std::string& argument = options.positional().front();
@@ -93,15 +106,16 @@ std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
 int run(const Options& given) {
   const Options options = with_defaults_of_run(given);
   const Model model = open_model(options.positional().front(), options.text("checkpoint"));
-  const std::vector<Device> devices =
-      parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  const std::vector<Device> devices = chosen_devices(options);
+  normalisation(options, "cifar10");
   const int64_t batch = options.integer("batch-size", static_cast<int64_t>(devices.size()));
   Session session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices,
                                  ProgramMode::kEvaluate, batch);
+  const bool keep = options.given("logits");
+  if (keep) check_logits(options, session);
   const Dataset data = open_data(options, session, Split::kTest);
   const std::unique_ptr<Loader> loader = open_loader(options, session, data, ProgramMode::kEvaluate, false);
   Scores scores(session.loss.scores);
-  const bool keep = options.given("logits");
   const Evaluation result = evaluate(*session.replicas, *loader, session.inputs, session.loss,
                                      [&](const Batch&, const std::vector<StepOutputs>& outputs) {
                                        if (keep) scores.add(outputs);

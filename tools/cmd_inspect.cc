@@ -1,6 +1,8 @@
 // onward inspect: what a model holds and, with --training, the program that is made from it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "graph/error.h"
@@ -25,7 +27,7 @@ std::vector<OptionSpec> inspect_options() {
                  "passes",
                  "NAME",
                  "",
-                 "the passes with their times; with NAME the graph after that pass",
+                 "the passes with their times; with NAME the graph after that pass (prune-2: its second run)",
                  {},
                  false,
                  "all"},
@@ -68,7 +70,7 @@ Inspection inspect(const Options& options, const RunnerHooks& hooks) {
   const Model model = Model::load(result.path);
   result.ir_version = model.ir_version();
   result.training = options.flag("training");
-  result.devices = parse_devices(options.text("devices"), static_cast<int>(options.integer("threads", 0, 4096)));
+  result.devices = chosen_devices(options);
   const auto replicas = static_cast<int64_t>(result.devices.size());
   const int64_t batch = std::max(options.integer("batch-size", 1), options.given("batch-size") ? 1 : replicas);
   result.local_batch = split_batch(batch, replicas).front().count;
@@ -174,13 +176,51 @@ Plan plan_of(const Inspection& inspection) {
   return make_plan(inspection.graph, registry(), options).plan;
 }
 
-std::string describe_memory(const Plan& plan) {
+// Bytes that a replica holds while it runs the program. Gradients lie in the arena, as activations do.
+struct MemoryUse {
+  std::size_t arena = 0, live = 0, workspace = 0, parameters = 0, state = 0, moments = 0, constants = 0;
+  std::size_t total() const { return arena + workspace + parameters + state + moments + constants; }
+};
+
+MemoryUse memory_of(const Inspection& inspection, const Plan& plan) {
+  MemoryUse use{.arena = plan.arena_bytes, .live = plan.live_bytes};
+  for (int stream = 0; stream < kStreams; ++stream) use.workspace += plan.workspace_bytes(stream);
+  const auto bytes = [](const Value& value) {
+    return static_cast<std::size_t>(element_count(value.type.shape())) * dtype_size(value.type.dtype);
+  };
+  const std::vector<std::string> states = inspection.program->states();
+  for (const Value* value : inspection.graph.values_with_role(Role::kParameter)) use.parameters += bytes(*value);
+  for (const Value* value : inspection.graph.values_with_role(Role::kState)) {
+    const bool of_model = std::find(states.begin(), states.end(), value->name()) != states.end();
+    (of_model ? use.state : use.moments) += bytes(*value);
+  }
+  for (const PlanBuffer& buffer : plan.buffers) {
+    if (buffer.memory == Memory::kConstant) use.constants += buffer.bytes;
+  }
+  return use;
+}
+
+std::string describe_memory(const Inspection& inspection, const Plan& plan) {
   const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  const MemoryUse use = memory_of(inspection, plan);
   return fmt::format(
-      "plan: {} steps on {} streams, {} events, {} layout conversions, {} packings of weights\n"
-      "peak memory of a replica: arena {:.2f} MiB (live {:.2f} MiB), workspace {:.2f} MiB\n",
-      plan.steps.size(), kStreams, plan.events, plan.conversions(), plan.reorders(), mib(plan.arena_bytes),
-      mib(plan.live_bytes), mib(plan.workspace_bytes(kComputeStream) + plan.workspace_bytes(kCommunicationStream)));
+             "plan: {} steps on {} streams, {} events, {} layout conversions, {} packings of weights\n"
+             "peak memory of a replica: {:.2f} MiB\n"
+             "  {:<40} {:>10.2f} MiB (live {:.2f} MiB)\n",
+             plan.steps.size(), kStreams, plan.events, plan.conversions(), plan.reorders(), mib(use.total()),
+             "arena: activations and gradients", mib(use.arena), mib(use.live)) +
+         fmt::format("  {:<40} {:>10.2f} MiB\n", "workspace of kernels", mib(use.workspace)) +
+         fmt::format("  {:<40} {:>10.2f} MiB\n", "parameters", mib(use.parameters)) +
+         fmt::format("  {:<40} {:>10.2f} MiB\n", "state of the model", mib(use.state)) +
+         fmt::format("  {:<40} {:>10.2f} MiB\n", "moments of the optimizer", mib(use.moments)) +
+         fmt::format("  {:<40} {:>10.2f} MiB\n", "constants", mib(use.constants));
+}
+
+nlohmann::ordered_json memory_json(const Inspection& inspection, const Plan& plan) {
+  const MemoryUse use = memory_of(inspection, plan);
+  return {{"arena_bytes", use.arena},          {"live_bytes", use.live},    {"workspace_bytes", use.workspace},
+          {"parameter_bytes", use.parameters}, {"state_bytes", use.state},  {"moment_bytes", use.moments},
+          {"constant_bytes", use.constants},   {"total_bytes", use.total()}};
 }
 
 std::string as_text(const Options& options, const Inspection& inspection) {
@@ -193,7 +233,7 @@ std::string as_text(const Options& options, const Inspection& inspection) {
   }
   if (inspection.training || options.flag("plan")) {
     const Plan plan = plan_of(inspection);
-    text += describe_memory(plan);
+    text += describe_memory(inspection, plan);
     if (options.flag("plan")) text += print(plan);
   }
   return text;
@@ -229,34 +269,88 @@ std::string as_json(const Options& options, const Inspection& inspection) {
   json["facts"] = inspection.program->facts();
   json["synchronised_batch_normalizations"] = inspection.synchronised;
   json["graph"] = graph_to_json(inspection.graph, registry());
-  if (options.flag("plan")) json["plan"] = nlohmann::ordered_json::parse(to_json(plan_of(inspection)));
+  if (inspection.training || options.flag("plan")) {
+    const Plan plan = plan_of(inspection);
+    json["streams"] = kStreams;
+    json["events"] = plan.events;
+    json["memory"] = memory_json(inspection, plan);
+    if (options.flag("plan")) json["plan"] = nlohmann::ordered_json::parse(to_json(plan));
+  }
   return json.dump(1) + "\n";
 }
 
-// The list of passes with their times, or the graph after one of them.
-int show_passes(const Options& options) {
-  const std::string wanted = options.text("passes");
-  std::vector<PassTiming> timings;
-  std::vector<std::string> names;
-  std::string dump;
-  RunnerHooks hooks;
-  hooks.timings = &timings;
-  hooks.after = [&](const std::string& name, const Graph& graph) {
-    names.push_back(name);
-    if (name == wanted) dump = print(graph);
-  };
-  inspect(options, hooks);
-  if (wanted == "all") {
-    for (const PassTiming& timing : timings) fmt::print("{:<28} {:>9.3f} ms\n", timing.name, timing.milliseconds);
-    return 0;
+// The passes that ran, each under a name of its own: one that ran several times is "prune-1", "prune-2", ...
+class PassNames {
+ public:
+  void add(const std::string& pass) { passes_.push_back(pass); }
+
+  std::vector<std::string> list() const {
+    std::map<std::string, int> seen;
+    std::vector<std::string> names;
+    for (const std::string& pass : passes_) {
+      const int number = ++seen[pass];
+      names.push_back(runs(pass) > 1 ? fmt::format("{}-{}", pass, number) : pass);
+    }
+    return names;
   }
-  if (dump.empty()) {
+  int64_t runs(const std::string& pass) const { return std::count(passes_.begin(), passes_.end(), pass); }
+
+  // The place of a name, or the last run of a pass named without a number. Error(kUsage) if there is none.
+  std::size_t find(const std::string& wanted) const {
+    const std::vector<std::string> names = list();
+    const auto found = std::find(names.begin(), names.end(), wanted);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+    const auto last = std::find(passes_.rbegin(), passes_.rend(), wanted);
+    if (last != passes_.rend()) return static_cast<std::size_t>(passes_.rend() - last) - 1;
     const std::string near = nearest(wanted, names);
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected --passes to name one of {}, found '{}'{}", fmt::join(names, ", "), wanted,
                             near.empty() ? "" : fmt::format("; did you mean {}?", near)));
   }
-  fmt::print("{}", dump);
+
+ private:
+  std::vector<std::string> passes_;
+};
+
+void list_passes(const std::vector<std::string>& names, const std::vector<PassTiming>& timings, bool json) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!json) fmt::print("{:<28} {:>9.3f} ms\n", names[i], timings[i].milliseconds);
+    list.push_back({{"pass", names[i]}, {"milliseconds", timings[i].milliseconds}});
+  }
+  if (json) fmt::print("{}\n", list.dump(1));
+}
+
+std::string graph_after(const std::string& pass, const Graph& graph, const std::string& format) {
+  if (format == "dot") return graph_to_dot(graph);
+  if (format == "text") return print(graph);
+  return nlohmann::ordered_json{{"pass", pass}, {"graph", graph_to_json(graph, registry())}}.dump(1) + "\n";
+}
+
+// The list of passes with their times, or the graph after one of them.
+int show_passes(const Options& options) {
+  const std::string wanted = options.text("passes"), format = options.text("format");
+  if (wanted == "all" && format == "dot")
+    throw Error(ErrorKind::kUsage, "expected --passes NAME with --format dot, found no name; --passes lists them");
+  std::vector<PassTiming> timings;
+  std::vector<Graph> graphs;
+  PassNames passes;
+  RunnerHooks hooks;
+  hooks.timings = &timings;
+  hooks.after = [&](const std::string& name, const Graph& graph) {
+    passes.add(name);
+    if (wanted != "all") graphs.push_back(graph.clone());
+  };
+  inspect(options, hooks);
+  const std::vector<std::string> names = passes.list();
+  if (wanted == "all") {
+    list_passes(names, timings, format == "json");
+    return 0;
+  }
+  const std::size_t place = passes.find(wanted);
+  if (names[place] != wanted)
+    say(fmt::format("'{}' runs {} times; this is the last, {}", wanted, passes.runs(wanted), names[place]));
+  fmt::print("{}", graph_after(names[place], graphs[place], format));
   return 0;
 }
 

@@ -45,6 +45,10 @@ const char* node_colour(const Node& node) {
 }  // namespace
 
 double node_flops(const Node& node, const Registry& registry) {
+  const auto is_open = [](const Value* value) { return value && !value->type.is_static(); };
+  for (const auto* list : {&node.inputs(), &node.outputs()}) {
+    if (std::any_of(list->begin(), list->end(), is_open)) return 0;
+  }
   const OpDef* def = registry.find(node.op());
   return def && def->flops ? def->flops(node) : 0;
 }

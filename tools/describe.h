@@ -17,6 +17,7 @@ struct OpSummary {
 
 // Kinds in order of falling flops, then by name.
 std::vector<OpSummary> summarise_ops(const Graph& graph, const Registry& registry);
+// 0 where shapes are not known yet.
 double node_flops(const Node& node, const Registry& registry);
 
 // One collective of a training program, in the order in which they are issued.

@@ -9,6 +9,7 @@
 #include "graph/atomic_file.h"
 #include "graph/error.h"
 #include "runtime/checkpoint_folder.h"
+#include "runtime/safetensors.h"
 
 namespace onward::cli {
 
@@ -98,12 +99,17 @@ std::string RunFolder::log(const EpochReport& report) {
   return first.empty() ? second : first;
 }
 
-bool names_model(const std::string& argument) { return fs::path(argument).extension() == ".onnx"; }
+bool names_model(const std::string& argument) {
+  std::error_code error;
+  const std::string ending = fs::path(argument).extension();
+  if (!fs::is_regular_file(argument, error)) return ending == ".onnx";
+  return ending != ".safetensors" && !begins_as_safetensors(argument);
+}
 
 RunFiles find_run(const std::string& argument, const std::string& which) {
   std::error_code error;
   const bool is_folder = fs::is_directory(argument, error);
-  if (!is_folder && fs::path(argument).extension() != ".safetensors") {
+  if (!is_folder && fs::path(argument).extension() != ".safetensors" && !begins_as_safetensors(argument)) {
     throw Error(
         ErrorKind::kUsage,
         fmt::format("expected a run's folder, a .safetensors checkpoint or an .onnx file, found '{}'", argument));

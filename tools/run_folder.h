@@ -45,7 +45,8 @@ struct RunFiles {
 // not). Error(kUsage) if the argument is neither, Error(kData) if the files are not there.
 RunFiles find_run(const std::string& argument, const std::string& which = "last");
 
-// Whether the argument names an .onnx file rather than a run or a checkpoint.
+// Whether the argument is a model rather than a run or a checkpoint: a file that does not begin as a checkpoint does.
+// Where there is no file its ending decides.
 bool names_model(const std::string& argument);
 
 }  // namespace onward::cli

@@ -1,0 +1,10 @@
+#pragma once
+#include <string>
+
+namespace onward::cli {
+
+// Error(kUsage) naming the option if the file cannot be written: its folder is missing or read-only, or it is a folder
+// itself. For files that are written at the end of a long command; leaves nothing behind.
+void check_output_file(const std::string& option, const std::string& path);
+
+}  // namespace onward::cli
