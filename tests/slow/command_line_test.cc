@@ -107,6 +107,36 @@ TEST(Train, D1_ResumeIsBitExact) {
   EXPECT_EQ(a.position.epoch, b.position.epoch);
 }
 
+TEST(Train, MeasuredAlgorithmsAreReplayedBitForBit) {
+  const std::string whole = fresh_folder("tuned"), parts = fresh_folder("tuned-parts");
+  const std::string resnet = model("resnet8", {"--input", "3,16,16"});
+  ASSERT_EQ(run_program({"train", resnet, "--data", "synthetic:64,32", "--batch-size", "16", "--epochs", "2", "--out",
+                         whole, "--autotune"})
+                .code,
+            0);
+  const Arguments again = {"train", resnet, "--config", whole + "/config.json", "--out", parts};
+  ASSERT_EQ(run_program(again + Arguments{"--max-steps", "3"}).code, 0);
+  const ProgramResult rest = run_program(again + Arguments{"--resume", "auto", "--autotune"});
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_THAT(rest.err, testing::Not(HasSubstr("warning")));
+  EXPECT_EQ(parameter_hashes(parts).back(), parameter_hashes(whole).back());
+}
+
+TEST(Train, AResumeWithOtherOptionsSaysSoOrIsRefused) {
+  const std::string run = fresh_folder("resumed-otherwise");
+  ASSERT_EQ(run_program(short_training(run) + Arguments{"--max-steps", "5"}).code, 0);
+  const Arguments resume = short_training(run) + Arguments{"--resume", "auto"};
+  expect_failure(resume + Arguments{"--optimizer", "adam"}, 2, "expected --optimizer momentum");
+  expect_failure(resume + Arguments{"--batch-size", "16"}, 2, "--batch-size 16 (was 32)");
+  expect_failure(resume + Arguments{"--accumulate", "2"}, 2, "middle of an epoch");
+  expect_failure(
+      {"train", model("resnet8", {"--input", "1,28,28"}), "--config", run + "/config.json", "--resume", "auto"}, 2,
+      "expected the model");
+  const ProgramResult faster = run_program(resume + Arguments{"--lr", "0.02", "--workers", "0"});
+  EXPECT_EQ(faster.code, 0);
+  EXPECT_THAT(faster.err, AllOf(HasSubstr("warning: "), HasSubstr("--lr 0.02 (was 0.01)\n")));
+}
+
 TEST(Train, D2_KilledWhileSavingLeavesALoadableCheckpoint) {
   for (const int lines : {3, 4, 6, 9}) {
     const std::string run = fresh_folder("killed");
