@@ -22,6 +22,7 @@ struct Setting {
   bool shuffle = true;
   OptimizerKind optimizer = OptimizerKind::kMomentum;
   DType precision = DType::kFloat32;
+  std::size_t wrong_labels = 0;  // of the first test samples
 };
 
 // A LeNet for 14x14 images on generated data, with all that a trainer needs.
@@ -34,6 +35,7 @@ class Rig {
         .shape = {1, 14, 14}, .train_samples = setting.train_samples, .test_samples = setting.test_samples};
     train_data_ = make_synthetic(synthetic, Split::kTrain);
     test_data_ = make_synthetic(synthetic, Split::kTest);
+    for (std::size_t i = 0; i < setting.wrong_labels; ++i) test_data_.labels[i] = (test_data_.labels[i] + 1) % 10;
     train_ = loader(train_data_, setting, setting.shuffle);
     test_ = loader(test_data_, setting, false);
     options.inputs = {"input", "label"};
@@ -52,6 +54,7 @@ class Rig {
   Trainer& trainer() { return *trainer_; }
   ReplicaGroup& replicas() { return replicas_; }
   uint64_t hash() { return replicas_.check_parameters_equal(); }
+  Evaluation evaluate_test() { return evaluate(replicas_, *test_, {"input", "label"}, program_.loss().value()); }
 
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;
@@ -88,6 +91,25 @@ TEST(Trainer, A7_TenSamplesOnThreeReplicasAreEachCountedOnce) {
   EXPECT_EQ(rig.epochs[0].test.samples, 10);
   EXPECT_EQ(rig.steps.size(), 4u);
   EXPECT_EQ(rig.steps[0].samples + rig.steps[1].samples, 10);
+}
+
+// 61 samples in batches of 20: shares differ by one, and the last batch leaves all replicas but one empty.
+TEST(Trainer, A15_APerfectModelReads100PercentOnAnyNumberOfReplicas) {
+  Setting setting{.batch = 20, .train_samples = 600, .test_samples = 61, .optimizer = OptimizerKind::kSgd};
+  Rig trained(setting, {.epochs = 24});
+  trained.trainer().run();
+  ASSERT_EQ(trained.epochs.back().test.accuracy, 1.0);
+  const Checkpoint perfect = trained.trainer().checkpoint();
+  for (setting.replicas = 1; setting.replicas <= 4; ++setting.replicas) {
+    for (const std::size_t wrong : {0, 7}) {
+      setting.wrong_labels = wrong;
+      Rig rig(setting);
+      rig.trainer().resume(perfect);
+      const Evaluation read = rig.evaluate_test();
+      EXPECT_EQ(read.samples, 61) << setting.replicas << " replicas";
+      EXPECT_EQ(read.accuracy, static_cast<double>(61 - wrong) / 61) << setting.replicas << " replicas";
+    }
+  }
 }
 
 TEST(Trainer, A17_ReplicasStayEqual) {
