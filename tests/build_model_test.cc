@@ -9,7 +9,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/onnx_text.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::HasSubstr;
@@ -164,4 +164,4 @@ TEST(Initialise, ParametersDiffer) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -2,11 +2,10 @@
 
 #include "graph/error.h"
 #include "runtime/safetensors.h"
+#include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
-
-std::string path_of(const std::string& name) { return testing::TempDir() + name; }
 
 TEST(Checkpoint, D1_PositionAndTensorsReadBackToTheSameBits) {
   Checkpoint saved;
@@ -24,7 +23,8 @@ TEST(Checkpoint, D1_PositionAndTensorsReadBackToTheSameBits) {
   saved.replica_tensors = {{{"bn.running_mean", HostTensor::from<float>({1}, {1})}},
                            {{"bn.running_mean", HostTensor::from<float>({1}, {2})}}};
   saved.metadata["config"] = "{\"lr\": 0.1}";
-  const std::string path = path_of("a.safetensors");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.safetensors");
   save_checkpoint(path, saved);
   const Checkpoint read = load_checkpoint(path);
   EXPECT_EQ(read.position.step, 12);
@@ -44,7 +44,8 @@ TEST(Checkpoint, NamesThatTheFormatUsesItselfSurvive) {
   for (std::size_t i = 0; i < names.size(); ++i)
     saved.tensors[names[i]] = HostTensor::scalar<int64_t>(static_cast<int64_t>(i));
   saved.replica_tensors = {{{"w", HostTensor::scalar<int64_t>(9)}}};
-  const std::string path = path_of("names.safetensors");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("names.safetensors");
   save_checkpoint(path, saved);
   const Checkpoint read = load_checkpoint(path);
   ASSERT_EQ(read.tensors.size(), names.size());
@@ -54,7 +55,8 @@ TEST(Checkpoint, NamesThatTheFormatUsesItselfSurvive) {
 }
 
 TEST(Checkpoint, AnotherSafetensorsFileIsRefused) {
-  const std::string path = path_of("other.safetensors");
+  const TemporaryFolder folder;
+  const std::string path = folder.file("other.safetensors");
   Safetensors other;
   other.tensors.emplace_back("w", HostTensor::scalar<float>(1));
   save_safetensors(path, other);
@@ -71,4 +73,4 @@ TEST(Checkpoint, LocalStatisticsAreAveragedByTheSamplesOfTheLastStep) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

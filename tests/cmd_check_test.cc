@@ -7,7 +7,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tools/onnx_test_case.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using test::run_command;
@@ -101,4 +101,4 @@ TEST(CmdCheck, PassesTheTestsOfOnnx) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

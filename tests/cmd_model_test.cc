@@ -4,7 +4,7 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using test::run_command;
@@ -44,4 +44,4 @@ TEST(CmdModel, RejectsWrongOptions) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

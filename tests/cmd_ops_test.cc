@@ -3,7 +3,7 @@
 #include "ops/core/registry.h"
 #include "tests/support/run_command.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using test::run_command;
@@ -28,4 +28,4 @@ TEST(CmdOps, WritesOneJsonObject) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

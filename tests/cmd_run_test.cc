@@ -8,7 +8,7 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using test::run_command;
@@ -184,4 +184,4 @@ TEST_F(CmdRunInputs, SeveralMeansSayWhatToDo) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

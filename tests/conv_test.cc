@@ -5,7 +5,7 @@
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -121,4 +121,4 @@ TEST(ChannelSum, AddsAllButTheChannel) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

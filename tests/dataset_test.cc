@@ -11,7 +11,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -315,4 +315,4 @@ TEST(Synthetic, RefusesNonsense) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

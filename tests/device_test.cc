@@ -2,7 +2,7 @@
 
 #include "graph/error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 TEST(Devices, ShareTheThreads) {
@@ -37,4 +37,4 @@ TEST(Devices, RefuseWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -1,20 +1,14 @@
 // The documentation names what there is.
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tests/support/paths.h"
+#include "tests/support/text_files.h"
 #include "tools/command.h"
 
 namespace onward::cli {
 namespace {
 
-std::string read(const std::string& file) {
-  std::ifstream stream(std::filesystem::path(testing_support::source_dir()) / file);
-  std::stringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
+std::string read(const std::string& file) { return test::read_text(test::source_dir() + "/" + file); }
 
 TEST(Documentation, EveryCommandAndOptionHasALine) {
   const std::string page = read("docs/command-line.md");
@@ -34,7 +28,7 @@ TEST(Documentation, EveryLinkedPageExists) {
     for (std::size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at + 2)) {
       const std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
       if (target.rfind("http", 0) == 0) continue;
-      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(testing_support::source_dir()) / target))
+      EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(test::source_dir()) / target))
           << page << ": " << target;
     }
   }

@@ -8,18 +8,15 @@
 #include "runtime/local_communicator.h"
 #include "tests/support/runtime_ops.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
-
-using testing_ops::add;
-using testing_ops::counting;
 
 // An executor of one replica with its communicator.
 struct Single {
   std::vector<std::unique_ptr<Communicator>> members = make_local_communicators(1);
   Executor executor;
 
-  explicit Single(const ExecutorOptions& options = {}) : executor(members[0].get(), testing_ops::registry(), options) {}
+  explicit Single(const ExecutorOptions& options = {}) : executor(members[0].get(), runtime_registry(), options) {}
 
   void prepare(const ProgramKey& key, const Graph& graph) {
     executor.begin_prepare(key, graph);
@@ -35,7 +32,7 @@ constexpr ProgramKey kKey{ProgramMode::kTrain, 2};
 
 TEST(Executor, RunsAProgramAgainAndAgain) {
   Single single;
-  const Graph graph = testing_ops::training_graph(2, 3, 2, 1);
+  const Graph graph = training_graph(2, 3, 2, 1);
   single.prepare(kKey, graph);
   for (int i = 0; i < 3; ++i) {
     const StepOutputs outputs = single.run(kKey, {.tensors = {{"x", {counting({2, 3}, 1)}}}});
@@ -83,7 +80,7 @@ TEST(Executor, ConvertsScalarsAndTypesOfInputs) {
 
 TEST(Executor, RefusesMissingAndWrongInputs) {
   Single single;
-  single.prepare(kKey, testing_ops::training_graph(2, 3, 1, 1));
+  single.prepare(kKey, training_graph(2, 3, 1, 1));
   const auto message = [&](const ProgramKey& key, const StepFeeds& feeds) {
     try {
       single.run(key, feeds);
@@ -102,9 +99,9 @@ TEST(Executor, RefusesMissingAndWrongInputs) {
 
 TEST(Executor, ProgramsShareStoreAndArena) {
   Single single;
-  single.prepare({ProgramMode::kTrain, 2}, testing_ops::training_graph(2, 3, 2, 1));
-  single.prepare({ProgramMode::kTrain, 500}, testing_ops::training_graph(500, 3, 2, 1));  // moves the arena
-  single.prepare({ProgramMode::kTrain, 0}, testing_ops::training_graph(0, 3, 2, 1));
+  single.prepare({ProgramMode::kTrain, 2}, training_graph(2, 3, 2, 1));
+  single.prepare({ProgramMode::kTrain, 500}, training_graph(500, 3, 2, 1));  // moves the arena
+  single.prepare({ProgramMode::kTrain, 0}, training_graph(0, 3, 2, 1));
   single.run({ProgramMode::kTrain, 2}, {.tensors = {{"x", {counting({2, 3}, 1)}}}});
   single.run({ProgramMode::kTrain, 0}, {.tensors = {{"x", {counting({0, 3})}}}});
   single.run({ProgramMode::kTrain, 500}, {.tensors = {{"x", {HostTensor(DType::kFloat32, {500, 3})}}}});
@@ -148,7 +145,7 @@ TEST(Executor, ErrorsNameNodeAndReplicaAndTheNextProgramRuns) {
 
 TEST(Executor, TracesEveryStep) {
   Single single;
-  single.prepare(kKey, testing_ops::training_graph(2, 3, 2, 1));
+  single.prepare(kKey, training_graph(2, 3, 2, 1));
   single.executor.start_trace(std::chrono::steady_clock::now());
   single.run(kKey, {.tensors = {{"x", {counting({2, 3})}}}});
   const Trace trace = single.executor.stop_trace();
@@ -184,7 +181,7 @@ TEST(Trace, MeasuresOverlap) {
 
 TEST(ParameterStore, KeepsValuesAndHashes) {
   ParameterStore store, other;
-  const Graph graph = testing_ops::training_graph(2, 3, 2, 1);
+  const Graph graph = training_graph(2, 3, 2, 1);
   store.add(graph);
   other.add(graph);
   EXPECT_EQ(store.hash(Role::kParameter), other.hash(Role::kParameter));
@@ -193,14 +190,14 @@ TEST(ParameterStore, KeepsValuesAndHashes) {
   store.write("w0", counting({3}, 7));
   EXPECT_NE(store.hash(Role::kParameter), other.hash(Role::kParameter));
   EXPECT_EQ(store.signature(), other.signature());
-  store.add(testing_ops::training_graph(2, 3, 4, 1));
+  store.add(training_graph(2, 3, 4, 1));
   EXPECT_EQ(store.entry("w0").data, before);
   EXPECT_EQ(store.read("w0").values<float>()[0], 7);
   EXPECT_NE(store.signature(), other.signature());
   EXPECT_THROW(store.write("w0", counting({4})), Error);
   EXPECT_THROW(store.read("w9"), Error);
-  EXPECT_THROW(store.add(testing_ops::training_graph(2, 5, 2, 1)), Error);
+  EXPECT_THROW(store.add(training_graph(2, 5, 2, 1)), Error);
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

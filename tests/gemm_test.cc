@@ -4,7 +4,7 @@
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::ElementsAre;
@@ -159,4 +159,4 @@ TEST(Transpose, RefusesWhatIsNoPermutation) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

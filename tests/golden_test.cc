@@ -9,20 +9,14 @@
 #include "models/residual_blocks.h"
 #include "passes/model_program.h"
 #include "tests/support/paths.h"
+#include "tests/support/text_files.h"
 
 namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = fs::path(testing_support::source_dir()) / "tests" / "golden";
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
+const fs::path kFolder = fs::path(source_dir()) / "tests" / "golden";
 
 // The first line in which the two differ, with its number.
 std::string first_difference(const std::string& expected, const std::string& found) {
@@ -65,7 +59,7 @@ class GoldenFiles {
       std::ofstream(folder_ / name) << text;
       return;
     }
-    const std::string difference = first_difference(read(folder_ / name), text);
+    const std::string difference = first_difference(read_text(folder_ / name), text);
     EXPECT_EQ(difference, "") << "after the pass '" << pass << "': " << folder_ / name;
   }
 

@@ -1,6 +1,6 @@
 #include "graph/graph.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 Graph relu_of_sum() {
@@ -61,4 +61,4 @@ TEST(Graph, CloneIsIndependent) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

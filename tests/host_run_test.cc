@@ -4,7 +4,7 @@
 #include "ops/core/infer_context.h"
 #include "ops/core/layout.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 HostTensor counting(const Shape& shape) {
@@ -69,4 +69,4 @@ TEST(HostRun, RefusesAnInputOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

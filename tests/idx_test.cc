@@ -12,7 +12,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -116,4 +116,4 @@ TEST(Idx, InstalledFashionMnist) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

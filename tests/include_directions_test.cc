@@ -1,14 +1,15 @@
 // The folders' include directions, read from the #include lines: graph <- ops <- passes; graph <- models; ops <-
 // runtime; tools and tests may include everything. Protobuf appears in the ONNX sources only.
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "tests/support/paths.h"
+#include "tests/support/text_files.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -21,8 +22,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {{"graph", {"gr
 
 std::vector<std::string> includes_of(const fs::path& path, const std::regex& form) {
   std::vector<std::string> found;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  std::istringstream text(read_text(path.string()));
+  for (std::string line; std::getline(text, line);) {
     std::smatch match;
     if (std::regex_search(line, match, form)) found.push_back(match[1]);
   }
@@ -31,7 +32,7 @@ std::vector<std::string> includes_of(const fs::path& path, const std::regex& for
 
 std::vector<fs::path> sources(const std::string& folder) {
   std::vector<fs::path> paths;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(testing_support::source_dir()) / folder)) {
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_dir()) / folder)) {
     const std::string extension = entry.path().extension();
     if (extension == ".h" || extension == ".cc") paths.push_back(entry.path());
   }
@@ -76,4 +77,4 @@ TEST(IncludeDirections, NoConditionalCompilationInLogic) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

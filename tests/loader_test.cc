@@ -8,7 +8,7 @@
 #include "graph/error.h"
 #include "tests/support/expect_error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 Dataset small(int64_t samples = 203, ImageShape shape = {3, 8, 6}) {
@@ -311,4 +311,4 @@ TEST(Loader, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -6,7 +6,7 @@
 
 #include "graph/error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 // Runs `body` on one thread per rank; returns each rank's error message, "" where there was none.
@@ -124,4 +124,4 @@ TEST(LocalCommunicator, AbortWakesAllAndStays) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -2,7 +2,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/onnx_text.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::HasSubstr;
@@ -208,4 +208,4 @@ TEST(ModelEdit, OtherDomainsAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

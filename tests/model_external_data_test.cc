@@ -5,7 +5,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::ElementsAre;
@@ -112,4 +112,4 @@ TEST(ExternalData, CannotBeResolvedWithoutAFile) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

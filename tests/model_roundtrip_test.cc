@@ -6,7 +6,7 @@
 #include "graph/verify.h"
 #include "tests/support/onnx_text.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 TEST(ModelRoundTrip, AllFilesOfOnnxTestData) {
@@ -72,4 +72,4 @@ TEST(ModelRoundTrip, DomainsOfNodesAreImported) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -7,7 +7,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::ElementsAre;
@@ -273,4 +273,4 @@ TEST(Model, RejectsFunctionsOfOneName) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

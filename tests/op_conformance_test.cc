@@ -11,11 +11,11 @@
 #include "tests/support/kernel_driver.h"
 #include "tests/support/op_case.h"
 
-namespace onward {
+namespace onward::test {
 
 void PrintTo(const OpId& op, std::ostream* stream) { *stream << to_string(op); }
 
-}  // namespace onward
+}  // namespace onward::test
 
 namespace onward::test {
 namespace {

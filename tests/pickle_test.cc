@@ -5,7 +5,7 @@
 #include "tests/support/data_files.h"
 #include "tests/support/expect_error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 std::span<const uint8_t> bytes_of(const std::string& text) {
@@ -170,4 +170,4 @@ TEST(Pickle, HostileSizesAreBounded) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -10,10 +10,8 @@
 #include "runtime/local_communicator.h"
 #include "tests/support/runtime_ops.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
-
-using testing_ops::add;
 
 const Shape kImage{2, 3, 2, 2};
 const Shape kFlat{2, 12};
@@ -75,7 +73,7 @@ class RandomProgram {
       inputs.push_back(any(images_));
       names.push_back(fmt::format("{}.{}", name, i));
     }
-    for (Value* sum : testing_ops::all_reduce(graph_, inputs, names, collective_++)) images_.push_back(sum);
+    for (Value* sum : all_reduce(graph_, inputs, names, collective_++)) images_.push_back(sum);
   }
 
   std::mt19937 random_;
@@ -97,7 +95,7 @@ StepOutputs run_by_the_book(const Graph& graph, const HostTensor& x, std::map<st
     for (const Value* input : node->inputs()) inputs.push_back(values.at(input));
     const std::vector<HostTensor> outputs =
         node->op().name == "View" ? std::vector<HostTensor>{inputs[0].reshaped(node->output(0)->type.shape())}
-                                  : run_node_on_host(*node, inputs, testing_ops::registry());
+                                  : run_node_on_host(*node, inputs, runtime_registry());
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node->output(i)] = outputs[i];
   }
   StepOutputs results;
@@ -111,7 +109,7 @@ TEST(PlanFuzz, RandomProgramsGiveWhatTheirNodesGiveOneByOne) {
   for (uint32_t seed = 0; seed < 150; ++seed) {
     const RandomProgram program(seed);
     const auto members = make_local_communicators(1);
-    Executor executor(members[0].get(), testing_ops::registry(), {.delays = {.seed = seed, .max_microseconds = 20}});
+    Executor executor(members[0].get(), runtime_registry(), {.delays = {.seed = seed, .max_microseconds = 20}});
     executor.begin_prepare(kKey, program.graph());
     executor.finish();
     std::map<std::string, HostTensor> states;
@@ -137,4 +135,4 @@ TEST(PlanFuzz, RandomProgramsGiveWhatTheirNodesGiveOneByOne) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

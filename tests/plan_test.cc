@@ -7,14 +7,10 @@
 #include "runtime/planner.h"
 #include "tests/support/runtime_ops.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
-using testing_ops::add;
-using testing_ops::all_reduce;
-using testing_ops::counting;
-
-Plan plan_of(const Graph& graph) { return make_plan(graph, testing_ops::registry()).plan; }
+Plan plan_of(const Graph& graph) { return make_plan(graph, runtime_registry()).plan; }
 
 const PlanStep& step_of(const Plan& plan, const std::string& op) {
   for (const PlanStep& step : plan.steps) {
@@ -84,7 +80,7 @@ TEST(PlanLayouts, ConstantsAreConvertedWithThePlan) {
   Value& b = add(graph, "Plus", {&a, &k}, "b");
   Value& c = add(graph, "AddOne", {&b}, "c");
   graph.add_output(c);
-  const PreparedPlan prepared = make_plan(graph, testing_ops::registry());
+  const PreparedPlan prepared = make_plan(graph, runtime_registry());
   EXPECT_EQ(prepared.plan.conversions(), 0);
   EXPECT_EQ(prepared.constants[0].values<float>()[1], 4);  // the second channel comes next
 }
@@ -114,7 +110,7 @@ TEST(Planner, RefusesShapesThatAreNotStatic) {
   TensorType type(DType::kFloat32, {2});
   type.dims->at(0) = Dim(std::string("N"));
   Value& x = graph.add_input("x", type);
-  graph.add_node(testing_ops::op("Twice"), {&x}, {"y"});
+  graph.add_node(runtime_op("Twice"), {&x}, {"y"});
   EXPECT_THROW(plan_of(graph), Error);
 }
 
@@ -162,7 +158,7 @@ TEST(PlanMemory, OutputsAreNeitherOverwrittenNorReused) {
 }
 
 TEST(PlanMemory, OperandsOfACollectiveLieOneBehindAnother) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 5, 2));
+  const Plan plan = plan_of(training_graph(4, 20, 5, 2));
   int collectives = 0;
   for (const PlanStep& step : plan.steps) {
     if (step.collective < 0) continue;
@@ -177,7 +173,7 @@ TEST(PlanMemory, OperandsOfACollectiveLieOneBehindAnother) {
 }
 
 TEST(PlanUpdates, AreWrittenInPlaceWhereTheOldValueHasBeenRead) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 5, 2));
+  const Plan plan = plan_of(training_graph(4, 20, 5, 2));
   ASSERT_EQ(plan.updates.size(), 5u);
   for (const PlanUpdate& update : plan.updates) EXPECT_TRUE(update.in_place);
   EXPECT_EQ(buffer(plan, step_of(plan, "Descend").outputs[0]).memory, Memory::kStore);
@@ -210,7 +206,7 @@ TEST(PlanUpdates, StatesMaySwapTheirValuesAndOutputsKeepTheOldOnes) {
 // ---- order and events
 
 TEST(PlanSchedule, WaitsOnlyWhereADependencyCrossesStreamsAndIsNotImplied) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 6, 2));
+  const Plan plan = plan_of(training_graph(4, 20, 6, 2));
   int waits = 0;
   for (const PlanStep& step : plan.steps) waits += static_cast<int>(step.waits.size());
   EXPECT_EQ(waits, 6);  // each of three collectives waits once and is waited for once
@@ -259,7 +255,7 @@ TEST(PlanSchedule, IdsThatContradictTheDataFlowAreAnError) {
 // ---- the verifier
 
 TEST(PlanVerifier, FlagsEverySingleRemovedWait) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 12, 3));
+  const Plan plan = plan_of(training_graph(4, 20, 12, 3));
   ASSERT_TRUE(find_plan_violations(plan).empty());
   int removed = 0;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
@@ -305,7 +301,7 @@ TEST(PlanVerifier, FlagsPartialOverlap) {
 }
 
 TEST(PlanVerifier, FlagsWrongEndsWritesToInputsAndCollectivesOutOfOrder) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 4, 1));
+  const Plan plan = plan_of(training_graph(4, 20, 4, 1));
   Plan broken = plan;
   broken.updates[1].content = 0;
   EXPECT_FALSE(find_plan_violations(broken).empty());
@@ -323,17 +319,17 @@ TEST(PlanVerifier, FlagsWrongEndsWritesToInputsAndCollectivesOutOfOrder) {
 }
 
 TEST(PlanVerifier, FlagsReplicasThatDisagreeAboutCollectives) {
-  const Plan four = plan_of(testing_ops::training_graph(4, 20, 4, 1));
-  const Plan none = plan_of(testing_ops::training_graph(0, 20, 4, 1));
+  const Plan four = plan_of(training_graph(4, 20, 4, 1));
+  const Plan none = plan_of(training_graph(0, 20, 4, 1));
   EXPECT_NO_THROW(verify_collectives_agree({&four, &none}));
-  const Plan wider = plan_of(testing_ops::training_graph(4, 21, 4, 1));
+  const Plan wider = plan_of(training_graph(4, 21, 4, 1));
   EXPECT_THROW(verify_collectives_agree({&four, &wider}), Error);
-  const Plan fewer = plan_of(testing_ops::training_graph(4, 20, 4, 2));
+  const Plan fewer = plan_of(training_graph(4, 20, 4, 2));
   EXPECT_THROW(verify_collectives_agree({&four, &fewer}), Error);
 }
 
 TEST(PlanVerifier, TakesMilliseconds) {
-  const Graph graph = testing_ops::training_graph(4, 20, 600, 6);
+  const Graph graph = training_graph(4, 20, 600, 6);
   const Plan plan = plan_of(graph);
   EXPECT_GT(plan.steps.size(), 1800u);
   const auto start = std::chrono::steady_clock::now();
@@ -342,15 +338,15 @@ TEST(PlanVerifier, TakesMilliseconds) {
 }
 
 TEST(Plan, PrintsAsTextAndJson) {
-  const Plan plan = plan_of(testing_ops::training_graph(4, 20, 2, 1));
+  const Plan plan = plan_of(training_graph(4, 20, 2, 1));
   const std::string text = print(plan);
   for (const char* part : {"2 collectives", "0 layout conversions", "input %x: input float32[4,20] row-major",
                            "collective=1", "update w0 in place", "output %x1"}) {
     EXPECT_THAT(text, testing::HasSubstr(part));
   }
-  EXPECT_EQ(text, print(plan_of(testing_ops::training_graph(4, 20, 2, 1))));
+  EXPECT_EQ(text, print(plan_of(training_graph(4, 20, 2, 1))));
   EXPECT_THAT(to_json(plan), testing::HasSubstr("\"collectives\": 2"));
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -7,7 +7,7 @@
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -207,4 +207,4 @@ TEST(GlobalAveragePool, IsTheMeanOfEachChannel) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -1,6 +1,6 @@
 #include "graph/print.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 Graph sample() {
@@ -48,4 +48,4 @@ TEST(Print, IsTheSameForAClone) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

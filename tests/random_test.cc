@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 // The known answers that the authors publish with Random123 (kat_vectors).
@@ -66,4 +66,4 @@ TEST(Random, ExtremeWordsStayInsideTheUnitInterval) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

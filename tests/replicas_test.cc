@@ -6,19 +6,14 @@
 #include "graph/error.h"
 #include "tests/support/runtime_ops.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
-
-using testing_ops::add;
-using testing_ops::counting;
-using testing_ops::FunctionSource;
 
 constexpr int64_t kWidth = 37;
 constexpr int kLayers = 9;
 
 FunctionSource training_source() {
-  return FunctionSource(
-      [](const ProgramKey& key) { return testing_ops::training_graph(key.local_batch, kWidth, kLayers, 3); });
+  return FunctionSource([](const ProgramKey& key) { return training_graph(key.local_batch, kWidth, kLayers, 3); });
 }
 
 // Rows [begin, begin + rows) of an endless data set with fractions in it, so that rounding shows the order of sums.
@@ -41,8 +36,7 @@ std::vector<StepFeeds> feeds_of(const std::vector<int64_t>& shares, int64_t begi
 // Parameters after three steps of the given shares.
 std::vector<float> train(const std::vector<int64_t>& shares, const ReplicaOptions& options = {}) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:" + std::to_string(shares.size()), 2), testing_ops::registry(),
-                     options);
+  ReplicaGroup group(source, parse_devices("cpu:" + std::to_string(shares.size()), 2), runtime_registry(), options);
   int64_t total = 0;
   for (int64_t share : shares) total += share;
   for (int step = 0; step < 3; ++step) group.run(ProgramMode::kTrain, feeds_of(shares, step * total));
@@ -77,10 +71,10 @@ TEST(Replicas, AnErrorOnOneWakesTheOthersAndNamesNodeAndReplica) {
     Graph graph;
     Value& x = graph.add_input("x", {DType::kFloat32, {4}});
     Value& y = add(graph, "Fail", {&x}, "y", {{"rank", int64_t{1}}});
-    graph.add_output(*testing_ops::all_reduce(graph, {&y}, {"z"}, 0)[0]);
+    graph.add_output(*all_reduce(graph, {&y}, {"z"}, 0)[0]);
     return graph;
   });
-  ReplicaGroup group(source, parse_devices("cpu:3", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:3", 2), runtime_registry());
   const std::vector<StepFeeds> feeds(3, {.local_batch = 1, .tensors = {{"x", {counting({4})}}}});
   const auto start = std::chrono::steady_clock::now();
   try {
@@ -97,7 +91,7 @@ TEST(Replicas, AnErrorOnOneWakesTheOthersAndNamesNodeAndReplica) {
 
 TEST(Replicas, FeedsAreCheckedBeforeAnythingRuns) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   std::vector<StepFeeds> feeds = feeds_of({2, 3}, 0);
   feeds[1].tensors.clear();
   try {
@@ -112,7 +106,7 @@ TEST(Replicas, FeedsAreCheckedBeforeAnythingRuns) {
 
 TEST(Replicas, A17_BroadcastMakesThemEqualAndTheHashSeesADifference) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:3", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:3", 2), runtime_registry());
   group.prepare({ProgramMode::kTrain, 1});
   const uint64_t hash = group.check_parameters_equal();
   EXPECT_EQ(hash, group.store(2).hash(Role::kParameter));
@@ -130,7 +124,7 @@ TEST(Replicas, A17_BroadcastMakesThemEqualAndTheHashSeesADifference) {
 
 TEST(Replicas, ADifferentModelIsAnErrorOnAll) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   group.prepare({ProgramMode::kTrain, 1});
   Graph more;
   more.add_data("extra", counting({2}), Role::kParameter);
@@ -140,7 +134,7 @@ TEST(Replicas, ADifferentModelIsAnErrorOnAll) {
 
 TEST(Replicas, WriteAllReachesEveryReplica) {
   FunctionSource source = training_source();
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   group.prepare({ProgramMode::kTrain, 1});
   group.write_all("w0", counting({kWidth}, 5));
   EXPECT_EQ(group.store(1).read("w0").values<float>()[0], 5);
@@ -149,9 +143,9 @@ TEST(Replicas, WriteAllReachesEveryReplica) {
 
 TEST(Replicas, ProgramsThatDisagreeAboutCollectivesAreRefused) {
   FunctionSource source([](const ProgramKey& key) {
-    return testing_ops::training_graph(key.local_batch, kWidth, kLayers, key.local_batch == 3 ? 2 : 3);
+    return training_graph(key.local_batch, kWidth, kLayers, key.local_batch == 3 ? 2 : 3);
   });
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   group.prepare({ProgramMode::kTrain, 2});
   EXPECT_THROW(group.prepare({ProgramMode::kTrain, 3}), Error);
   EXPECT_THROW(group.run(ProgramMode::kTrain, feeds_of({2, 3}, 0)), Error);  // still
@@ -159,13 +153,13 @@ TEST(Replicas, ProgramsThatDisagreeAboutCollectivesAreRefused) {
 
 TEST(Replicas, MissingKernelsAreReportedOnceAndTheGroupGoesOn) {
   FunctionSource source([](const ProgramKey& key) {
-    if (key.mode == ProgramMode::kTrain) return testing_ops::training_graph(key.local_batch, kWidth, kLayers, 3);
+    if (key.mode == ProgramMode::kTrain) return training_graph(key.local_batch, kWidth, kLayers, 3);
     Graph graph;
     Value& x = graph.add_input("x", {DType::kFloat32, {4}});
     graph.add_output(add(graph, "NoKernel", {&x}, "y"));
     return graph;
   });
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   EXPECT_THROW(group.prepare({ProgramMode::kEvaluate, 1}), Error);
   group.run(ProgramMode::kTrain, feeds_of({2, 1}, 0));
 }
@@ -176,11 +170,11 @@ TEST(Replicas, TracesShowCommunicationBehindComputeWithThreeBuckets) {
     Value* x = &graph.add_input("x", {DType::kFloat32, {100000}});
     for (int i = 0; i < 4; ++i) {
       x = &add(graph, "Slow", {x}, "gradient" + std::to_string(i));
-      graph.add_output(*testing_ops::all_reduce(graph, {x}, {"sum" + std::to_string(i)}, i)[0]);
+      graph.add_output(*all_reduce(graph, {x}, {"sum" + std::to_string(i)}, i)[0]);
     }
     return graph;
   });
-  ReplicaGroup group(source, parse_devices("cpu:2", 2), testing_ops::registry());
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
   const std::vector<StepFeeds> feeds(2, {.local_batch = 1, .tensors = {{"x", {counting({100000})}}}});
   group.prepare({ProgramMode::kTrain, 1});
   group.start_trace();
@@ -195,4 +189,4 @@ TEST(Replicas, TracesShowCommunicationBehindComputeWithThreeBuckets) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -1,25 +1,22 @@
 #include "tools/run_folder.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "graph/error.h"
 #include "runtime/checkpoint_folder.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace onward::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using test::TemporaryFolder;
 using testing::HasSubstr;
 
-std::string fresh_path(const std::string& name) {
-  const std::string path = testing::TempDir() + name;
-  fs::remove_all(path);
-  return path;
-}
-
-void touch(const std::string& path) { std::ofstream(path) << "x"; }
+void touch(const std::string& path) { test::write_text(path, "x"); }
 
 template <typename Call>
 Error failure(Call&& call) {
@@ -32,7 +29,8 @@ Error failure(Call&& call) {
 }
 
 TEST(RunFolder, AFolderWithFilesNeedsResume) {
-  const std::string path = fresh_path("run-full");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-full");
   RunFolder::create(path, false);
   touch(path + "/something");
   const Error error = failure([&] { RunFolder::create(path, false); });
@@ -42,7 +40,8 @@ TEST(RunFolder, AFolderWithFilesNeedsResume) {
 }
 
 TEST(RunFolder, AFileInItsPlaceOrAboveItIsAUsageError) {
-  const std::string path = fresh_path("run-file");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-file");
   touch(path);
   EXPECT_EQ(failure([&] { RunFolder::create(path, false); }).kind(), ErrorKind::kUsage);
   const Error error = failure([&] { RunFolder::create(path + "/below", false); });
@@ -51,16 +50,17 @@ TEST(RunFolder, AFileInItsPlaceOrAboveItIsAUsageError) {
 }
 
 TEST(RunFolder, LogsOneJsonObjectALineAndATable) {
-  RunFolder folder = RunFolder::create(fresh_path("run-log"), false);
+  const TemporaryFolder temporary;
+  RunFolder folder = RunFolder::create(temporary.file("run-log"), false);
   EXPECT_EQ(folder.log(StepReport{.loss = 0.5, .samples = 8}), "");
   EXPECT_EQ(folder.log(EpochReport{.epoch = 1, .loss = 0.25, .parameters_hash = 255}), "");
-  std::ifstream log(folder.file("log.jsonl"));
+  std::istringstream log(test::read_text(folder.file("log.jsonl")));
   std::string line;
   std::getline(log, line);
   EXPECT_EQ(nlohmann::json::parse(line).at("loss"), 0.5);
   std::getline(log, line);
   EXPECT_EQ(nlohmann::json::parse(line).at("parameters_hash"), "00000000000000ff");
-  std::ifstream table(folder.file("log.csv"));
+  std::istringstream table(test::read_text(folder.file("log.csv")));
   std::getline(table, line);
   EXPECT_THAT(line, HasSubstr("epoch,step,loss"));
   std::getline(table, line);
@@ -68,14 +68,16 @@ TEST(RunFolder, LogsOneJsonObjectALineAndATable) {
 }
 
 TEST(RunFolder, ALogThatCannotBeWrittenIsReportedOnce) {
-  RunFolder folder = RunFolder::create(fresh_path("run-no-log"), false);
+  const TemporaryFolder temporary;
+  RunFolder folder = RunFolder::create(temporary.file("run-no-log"), false);
   fs::create_directory(folder.file("log.jsonl"));
   EXPECT_THAT(folder.log(StepReport{}), HasSubstr("cannot be written"));
   EXPECT_EQ(folder.log(StepReport{}), "");
 }
 
 TEST(RunFolder, FindsTheFilesOfARunOrACheckpoint) {
-  const std::string path = fresh_path("run-find");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-find");
   fs::create_directories(path);
   EXPECT_THAT(failure([&] { find_run(path); }).what(), HasSubstr("last.safetensors"));
   for (const char* name : {"last.safetensors", "step-00000007.safetensors", "source.onnx", "config.json"})
@@ -89,7 +91,8 @@ TEST(RunFolder, FindsTheFilesOfARunOrACheckpoint) {
 }
 
 TEST(CheckpointFolder, KeepsTheNewestStepsAndTheBest) {
-  const std::string path = fresh_path("run-keep");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-keep");
   fs::create_directories(path);
   for (int64_t step = 1; step <= 4; ++step) {
     Checkpoint checkpoint;

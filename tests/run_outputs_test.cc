@@ -1,30 +1,31 @@
 #include "tools/run_outputs.h"
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "graph/error.h"
 #include "graph/tensor_file.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace onward::cli {
 namespace {
 
 TEST(RunOutputs, WritesTensorsAndAManifest) {
-  const std::string path = testing::TempDir() + "outputs";
+  const test::TemporaryFolder temporary;
+  const std::string path = temporary.file("outputs");
   OutputFolder folder(path);
   folder.add("block/conv.weight", "gradient", ".grad", HostTensor::from<float>({2}, {1, 2}));
   folder.write();
   EXPECT_EQ(read_tensor_file(path + "/block_conv.weight.grad.npy").values<float>()[1], 2);
-  std::ifstream file(path + "/manifest.json");
-  const nlohmann::json manifest = nlohmann::json::parse(file);
+  const nlohmann::json manifest = nlohmann::json::parse(test::read_text(path + "/manifest.json"));
   EXPECT_EQ(manifest.at(0).at("name"), "block/conv.weight");
   EXPECT_EQ(manifest.at(0).at("kind"), "gradient");
 }
 
 TEST(RunOutputs, TwoNamesForOneFileAreAnErrorBeforeAnythingIsWritten) {
-  const std::string path = testing::TempDir() + "colliding";
-  std::filesystem::remove_all(path);
+  const test::TemporaryFolder temporary;
+  const std::string path = temporary.file("colliding");
   OutputFolder folder(path);
   folder.add("a/b", "output", "", HostTensor::scalar<float>(1));
   folder.add("a_b", "output", "", HostTensor::scalar<float>(2));

@@ -1,7 +1,7 @@
 #include "graph/error.h"
 #include "passes/pass.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 Pass rename_pass(const std::string& name, std::vector<std::string> requires_, std::vector<std::string> ensures) {
@@ -67,4 +67,4 @@ TEST(RunPasses, LeavesOutOptionalPassesOnly) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

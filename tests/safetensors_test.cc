@@ -4,27 +4,16 @@
 
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "graph/atomic_file.h"
 #include "graph/error.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::HasSubstr;
-
-std::string path_of(const std::string& name) { return testing::TempDir() + name; }
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void put(const std::string& path, const std::string& content) { std::ofstream(path, std::ios::binary) << content; }
 
 Safetensors example() {
   Safetensors file;
@@ -36,7 +25,8 @@ Safetensors example() {
 }
 
 TEST(Safetensors, ReadsBackWhatItWrote) {
-  const std::string path = path_of("round.safetensors");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("round.safetensors");
   save_safetensors(path, example());
   const Safetensors read = load_safetensors(path);
   ASSERT_EQ(read.tensors.size(), 3u);
@@ -49,26 +39,28 @@ TEST(Safetensors, ReadsBackWhatItWrote) {
 }
 
 TEST(Safetensors, D2_EveryTruncationAndEveryChangedByteIsRefused) {
-  const std::string path = path_of("whole.safetensors"), bad = path_of("bad.safetensors");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("whole.safetensors"), bad = temporary.file("bad.safetensors");
   save_safetensors(path, example());
-  const std::string whole = content_of(path);
+  const std::string whole = read_text(path);
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    put(bad, whole.substr(0, size));
+    write_text(bad, whole.substr(0, size));
     EXPECT_THROW(load_safetensors(bad, true), Error) << "cut to " << size;
   }
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string changed = whole;
     changed[at] ^= 1;
-    put(bad, changed);
+    write_text(bad, changed);
     EXPECT_THROW(load_safetensors(bad, true), Error) << "changed at " << at;
   }
-  put(bad, whole + "x");
+  write_text(bad, whole + "x");
   EXPECT_THROW(load_safetensors(bad), Error);
 }
 
 TEST(Safetensors, MissingFileIsADataError) {
+  const TemporaryFolder temporary;
   try {
-    load_safetensors(path_of("none.safetensors"));
+    load_safetensors(temporary.file("none.safetensors"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -77,21 +69,21 @@ TEST(Safetensors, MissingFileIsADataError) {
 }
 
 TEST(AtomicFile, AFailedWriteLeavesTheOldContentAndNoOtherFile) {
-  const std::string folder = path_of("atomic");
-  std::filesystem::create_directories(folder);
-  const std::string path = folder + "/file";
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("file");
   write_atomically(path, std::string("old"));
   const auto failing = [](FileWriter& writer) {
     writer.write("new", 3);
     throw Error(ErrorKind::kRun, "stopped");
   };
   EXPECT_THROW(write_atomically(path, failing), Error);
-  EXPECT_EQ(content_of(path), "old");
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_EQ(read_text(path), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(temporary.path()), {}), 1);
 }
 
 TEST(AtomicFile, ReportsAFullDisk) {
-  const std::string path = path_of("limited");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("limited");
   write_atomically(path, std::string("old"));
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
@@ -102,12 +94,13 @@ TEST(AtomicFile, ReportsAFullDisk) {
   EXPECT_THROW(write_atomically(path, std::string(10000, 'x')), Error);
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, old_handler);
-  EXPECT_EQ(content_of(path), "old");
+  EXPECT_EQ(read_text(path), "old");
 }
 
 TEST(AtomicFile, NamesTheFolderThatDoesNotExist) {
+  const TemporaryFolder temporary;
   try {
-    write_atomically(path_of("no/such/folder/file"), std::string("x"));
+    write_atomically(temporary.file("no/such/folder/file"), std::string("x"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("no/such/folder"));
@@ -115,4 +108,4 @@ TEST(AtomicFile, NamesTheFolderThatDoesNotExist) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -6,7 +6,7 @@
 #include "graph/error.h"
 #include "tests/support/expect_error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 std::vector<int64_t> epoch_order(Sampler& sampler, int64_t epoch) {
@@ -104,4 +104,4 @@ TEST(Sampler, DropLastLeavesOutAShortBatch) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -1,6 +1,6 @@
 #include "runtime/schedule.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 TEST(Schedule, ConstantAfterWarmUp) {
@@ -37,4 +37,4 @@ TEST(Schedule, BatchSizeScalesTheRate) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

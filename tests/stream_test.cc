@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 TEST(Stream, RunsItsQueueInOrder) {
@@ -102,4 +102,4 @@ TEST(Event, OtherExceptionsBecomeErrors) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -6,7 +6,7 @@
 #include "tests/support/onnx_text.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(TensorFile, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

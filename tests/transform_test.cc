@@ -8,7 +8,7 @@
 #include "graph/error.h"
 #include "tests/support/expect_error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 Fit same(ImageShape shape) { return fit_images(shape, {shape.channels, shape.height, shape.width}, FitMode::kNone); }
@@ -243,4 +243,4 @@ TEST(Transform, C7_WithoutAugmentationEveryEpochIsTheImage) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

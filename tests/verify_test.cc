@@ -3,7 +3,7 @@
 #include "graph/error.h"
 #include "tests/support/expect_error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 TensorType pair_type() { return {DType::kFloat32, {2}}; }
@@ -92,4 +92,4 @@ TEST(Verify, ChecksGradients) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -2,7 +2,7 @@
 
 #include "graph/error.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -90,4 +90,4 @@ TEST(Window, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

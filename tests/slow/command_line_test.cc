@@ -8,14 +8,14 @@
 #include "tests/support/paths.h"
 #include "tests/support/program.h"
 #include "tests/support/tensors.h"
+#include "tests/support/text_files.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
-using namespace testing_support;
 
 using Arguments = std::vector<std::string>;
 
@@ -101,7 +101,7 @@ TEST(Train, D1_ResumeIsBitExact) {
   EXPECT_EQ(parameter_hashes(parts).back(), parameter_hashes(whole).back());
   const Checkpoint a = load_checkpoint(whole + "/last.safetensors"), b = load_checkpoint(parts + "/last.safetensors");
   ASSERT_EQ(a.tensors.size(), b.tensors.size());
-  for (const auto& [name, tensor] : a.tensors) EXPECT_TRUE(test::same_bits(b.tensors.at(name), tensor)) << name;
+  for (const auto& [name, tensor] : a.tensors) EXPECT_TRUE(same_bits(b.tensors.at(name), tensor)) << name;
   EXPECT_EQ(a.position.step, b.position.step);
   EXPECT_EQ(a.position.batch, b.position.batch);
   EXPECT_EQ(a.position.epoch, b.position.epoch);
@@ -375,4 +375,4 @@ TEST(BadInput, A3_OneValuePerChannelInTheWholeBatch) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -12,7 +12,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tools/onnx_test_case.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +32,7 @@ class PyTorchExport : public testing::Test {
   static void SetUpTestSuite() {
     if (shell(python() + " -c 'import torch, numpy'") != 0) return;
     folder_ = std::make_unique<TemporaryFolder>();
-    const std::string script = testing_support::source_dir() + "/tests/python/export_small_models.py";
+    const std::string script = source_dir() + "/tests/python/export_small_models.py";
     ASSERT_EQ(shell(python() + " " + script + " " + folder_->file("exports")), 0);
     for (const auto& entry : fs::directory_iterator(folder_->file("exports"))) cases_.push_back(entry.path());
   }
@@ -101,4 +101,4 @@ TEST_F(PyTorchExport, TrainedTensorsGoToTheirPlace) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

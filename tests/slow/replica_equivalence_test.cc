@@ -12,7 +12,7 @@
 #include "runtime/replicas.h"
 #include "tools/run_outputs.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 constexpr int64_t kBatch = 12;
@@ -185,4 +185,4 @@ TEST(ReplicaEquivalence, LocalAndSynchronisedStatisticsDiffer) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

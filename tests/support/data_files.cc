@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace onward {
+namespace onward::test {
 
 namespace {
 
@@ -288,4 +288,4 @@ std::string cifar100_meta() {
   return pickle.bytes();
 }
 
-}  // namespace onward
+}  // namespace onward::test

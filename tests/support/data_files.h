@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace onward {
+namespace onward::test {
 
 // The published layouts of the data sets, written byte for byte.
 
@@ -56,4 +56,4 @@ std::string cifar10_pickle(int64_t first, int64_t records, bool column_major = f
 std::string cifar100_pickle(int64_t first, int64_t records);
 std::string cifar100_meta();
 
-}  // namespace onward
+}  // namespace onward::test

@@ -5,7 +5,7 @@
 
 #include "graph/error.h"
 
-namespace onward {
+namespace onward::test {
 
 // Expects `run` to throw an Error of `kind` whose full text (message and notes) contains `part`.
 template <typename Run>
@@ -20,4 +20,4 @@ void expect_error(ErrorKind kind, const std::string& part, Run run) {
   }
 }
 
-}  // namespace onward
+}  // namespace onward::test

@@ -9,7 +9,7 @@
 #include <set>
 #include <stdexcept>
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 template <typename Message>
@@ -139,4 +139,4 @@ std::vector<std::string> onnx_test_models() {
   return paths;
 }
 
-}  // namespace onward
+}  // namespace onward::test

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-namespace onward {
+namespace onward::test {
 
 // The bytes of a ModelProto written in Protocol Buffers' text format. Throws std::invalid_argument on a mistake in the
 // text.
@@ -25,4 +25,4 @@ std::string tensor_bytes(const std::string& text);
 // The model.onnx files of libonnx-testdata; empty if the package is not installed.
 std::vector<std::string> onnx_test_models();
 
-}  // namespace onward
+}  // namespace onward::test

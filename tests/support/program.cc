@@ -8,16 +8,21 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <stdexcept>
 #include <thread>
 
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
-namespace onward::testing_support {
+namespace onward::test {
 
 namespace {
+
+// Of this process of tests.
+const TemporaryFolder& scratch() {
+  static const TemporaryFolder folder;
+  return folder;
+}
 
 struct Process {
   pid_t pid = -1;
@@ -26,8 +31,7 @@ struct Process {
 
 Process start(const std::vector<std::string>& arguments) {
   static int number = 0;
-  const std::string base =
-      testing::TempDir() + "program-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
+  const std::string base = scratch().file("program-" + std::to_string(++number));
   Process process{-1, base + ".out", base + ".err"};
   const std::string program = binary_dir() + "/onward";
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
@@ -78,23 +82,10 @@ ProgramResult interrupt_program(const std::vector<std::string>& arguments, const
 }
 
 std::string fresh_folder(const std::string& name) {
-  const std::string path = testing::TempDir() + "onward-" + std::to_string(::getpid()) + "/" + name;
+  const std::string path = scratch().file(name);
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void write_text(const std::string& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  if (!file.flush()) throw std::runtime_error("cannot write " + path);
-}
-
-}  // namespace onward::testing_support
+}  // namespace onward::test

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-namespace onward::testing_support {
+namespace onward::test {
 
 // What a run of the `onward` program left behind.
 struct ProgramResult {
@@ -18,9 +18,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments);
 ProgramResult interrupt_program(const std::vector<std::string>& arguments, const std::string& file, int lines,
                                 int signal);
 
-// An empty folder of this name under the test's temporary folder.
+// An empty folder of this name, which goes with all it holds when the tests end.
 std::string fresh_folder(const std::string& name);
-std::string read_text(const std::string& path);
-void write_text(const std::string& path, const std::string& content);
 
-}  // namespace onward::testing_support
+}  // namespace onward::test

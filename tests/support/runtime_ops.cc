@@ -9,7 +9,7 @@
 #include "graph/error.h"
 #include "ops/core/infer_context.h"
 
-namespace onward::testing_ops {
+namespace onward::test {
 
 namespace {
 
@@ -51,37 +51,39 @@ void sum_rows(const KernelSpec& spec, const KernelContext& context) {
 
 template <KernelFunction kRun>
 void add_kernel(Registry& registry, const char* name, OperandLayout layout) {
-  registry.add(KernelDef{
-      .op = op(name), .input_layouts = {layout}, .output_layouts = {layout}, .make = make_function_kernel<kRun>});
+  registry.add(KernelDef{.op = runtime_op(name),
+                         .input_layouts = {layout},
+                         .output_layouts = {layout},
+                         .make = make_function_kernel<kRun>});
 }
 
 Registry make_registry() {
   Registry registry;
   register_all(registry);
-  registry.add(OpDef{.id = op("Fail"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("Fail"), .infer = infer_first});
   add_kernel<fail>(registry, "Fail", OperandLayout::kSame);
-  registry.add(OpDef{.id = op("Slow"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("Slow"), .infer = infer_first});
   add_kernel<slow>(registry, "Slow", OperandLayout::kSame);
-  registry.add(OpDef{.id = op("AddOne"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("AddOne"), .infer = infer_first});
   add_kernel<pointwise<add_one>>(registry, "AddOne", OperandLayout::kChannelsLast);
-  registry.add(OpDef{.id = op("Rows"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("Rows"), .infer = infer_first});
   add_kernel<pointwise<same>>(registry, "Rows", OperandLayout::kRowMajor);
-  registry.add(OpDef{.id = op("Plus"), .infer = infer_first, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = runtime_op("Plus"), .infer = infer_first, .in_place = {{0, 0}}});
   add_kernel<pointwise<plus>>(registry, "Plus", OperandLayout::kSame);
-  registry.add(OpDef{.id = op("Twice"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("Twice"), .infer = infer_first});
   add_kernel<pointwise<twice>>(registry, "Twice", OperandLayout::kSame);
-  registry.add(OpDef{.id = op("Descend"), .infer = infer_first, .in_place = {{0, 0}}});
+  registry.add(OpDef{.id = runtime_op("Descend"), .infer = infer_first, .in_place = {{0, 0}}});
   add_kernel<pointwise<descend>>(registry, "Descend", OperandLayout::kRowMajor);
-  registry.add(OpDef{.id = op("View"), .infer = infer_view, .views = {{0, 0}}});
-  registry.add(OpDef{.id = op("SumRows"), .infer = infer_sum_rows});
+  registry.add(OpDef{.id = runtime_op("View"), .infer = infer_view, .views = {{0, 0}}});
+  registry.add(OpDef{.id = runtime_op("SumRows"), .infer = infer_sum_rows});
   add_kernel<sum_rows>(registry, "SumRows", OperandLayout::kRowMajor);
-  registry.add(OpDef{.id = op("NoKernel"), .infer = infer_first});
+  registry.add(OpDef{.id = runtime_op("NoKernel"), .infer = infer_first});
   return registry;
 }
 
 }  // namespace
 
-const Registry& registry() {
+const Registry& runtime_registry() {
   static const Registry instance = make_registry();
   return instance;
 }
@@ -91,7 +93,7 @@ namespace {
 std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inputs,
                            const std::vector<std::string>& outputs, Attributes attributes) {
   Node& node = graph.add_node(id, std::move(inputs), outputs, std::move(attributes));
-  infer_node(node, registry());
+  infer_node(node, runtime_registry());
   return node.outputs();
 }
 
@@ -99,7 +101,7 @@ std::vector<Value*> add_op(Graph& graph, const OpId& id, std::vector<Value*> inp
 
 Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output,
            Attributes attributes) {
-  return *add_op(graph, op(name), std::move(inputs), {output}, std::move(attributes))[0];
+  return *add_op(graph, runtime_op(name), std::move(inputs), {output}, std::move(attributes))[0];
 }
 
 std::vector<Value*> all_reduce(Graph& graph, std::vector<Value*> inputs, const std::vector<std::string>& outputs,
@@ -144,4 +146,4 @@ Graph training_graph(int64_t rows, int64_t width, int layers, int bucket) {
   return graph;
 }
 
-}  // namespace onward::testing_ops
+}  // namespace onward::test

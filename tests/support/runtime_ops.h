@@ -8,7 +8,7 @@
 #include "ops/core/program_source.h"
 #include "ops/core/registry.h"
 
-namespace onward::testing_ops {
+namespace onward::test {
 
 // Small ops of the domain "test" for tests of the runtime, beside the program's own. float32.
 //   AddOne(x) -> x + 1, channels-last both ways           Rows(x) -> x, row-major both ways
@@ -16,9 +16,9 @@ namespace onward::testing_ops {
 //   Descend(p, g) -> p - 0.5 g, in place of p             SumRows(x[N,C]) -> [C]
 //   View(x) {shape} -> x under another shape              Fail(x) {rank} -> x; throws on the replica `rank`
 //   Slow(x) -> x, after 3 ms
-const Registry& registry();
+const Registry& runtime_registry();
 
-inline OpId op(const char* name) { return {"test", name}; }
+inline OpId runtime_op(const char* name) { return {"test", name}; }
 
 // Adds a node of the domain "test" and infers its types.
 Value& add(Graph& graph, const char* name, std::vector<Value*> inputs, const std::string& output,
@@ -45,4 +45,4 @@ class FunctionSource final : public ProgramSource {
 // [rows, width].
 Graph training_graph(int64_t rows, int64_t width, int layers, int bucket);
 
-}  // namespace onward::testing_ops
+}  // namespace onward::test

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace onward {
+namespace onward::test {
 
 // An empty folder that is removed with all it holds.
 class TemporaryFolder {
@@ -36,4 +36,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace onward
+}  // namespace onward::test
