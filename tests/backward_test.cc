@@ -199,26 +199,49 @@ TEST(Backward, AParameterWithARowPerSampleNeedsOneReplica) {
 }
 
 // What does not depend on the batch is complete on every replica and counts once.
-TEST(Backward, ATermThatIsCompleteCountsOnceInASumOfPartialOnes) {
+// loss = sum(x*w) + sum(w*w). The gradient of w meets the terms in the reverse order of their nodes.
+Graph data_and_decay(bool data_first) {
   Net net;
   Value* w = net.parameter("w", {3}, {1, 2, 3});
   Value* x = net.input("x", {2, 3});
   const Attributes all{{"axes", Shape{}}, {"keepdims", int64_t{0}}};
-  Value* data = net.op("ReduceSum", {net.op("Mul", {x, w}, "xw")}, "data", all);
-  Node& once = net.graph.add_node({kOnwardDomain, "CountOnce"},
-                                  {net.op("ReduceSum", {net.op("Mul", {w, w}, "ww")}, "decay", all)}, {"decay.once"});
-  once.output(0)->type = data->type;
-  net.graph.add_output(*net.op("Add", {data, once.output(0)}, kLossOutput));
-  static Graph graph;
-  graph = std::move(net.graph);
+  Value *data = nullptr, *once = nullptr;
+  const auto add_data = [&] { data = net.op("ReduceSum", {net.op("Mul", {x, w}, "xw")}, "data", all); };
+  if (data_first) add_data();
+  Value* decay = net.op("ReduceSum", {net.op("Mul", {w, w}, "ww")}, "decay", all);
+  once = net.graph.add_node({kOnwardDomain, "CountOnce"}, {decay}, {"decay.once"}).output(0);
+  once->type = decay->type;
+  if (!data_first) add_data();
+  net.graph.add_output(*net.op("Add", {data, once}, kLossOutput));
+  return std::move(net.graph);
+}
 
+void expect_decay_counts_once(Trainer::Forward forward) {
   ProgramOptions options;
   options.keep_gradients = true;
   options.optimizer = OptimizerKind::kSgd;
-  Trainer trainer([](int64_t) { return graph.clone(); }, options, {2, 2, 2});
+  Trainer trainer(forward, options, {2, 2, 2});
   const NamedTensors out = trainer.step({{"x", tensor_of(DType::kFloat64, {6, 3}, std::vector<double>(18, 1))}}, 0);
   EXPECT_TRUE(all_close(out.at("w.grad"), tensor_of(DType::kFloat64, {3}, {6 + 2, 6 + 4, 6 + 6}), 1e-12));
   EXPECT_TRUE(all_close(out.at("loss"), HostTensor::scalar<double>(36 + 14), 1e-12));
+}
+
+TEST(Backward, ATermThatIsCompleteCountsOnceInASumOfPartialOnes) {
+  expect_decay_counts_once([](int64_t) { return data_and_decay(true); });
+  expect_decay_counts_once([](int64_t) { return data_and_decay(false); });
+}
+
+// The weights of the classes say how much a sample counts; nobody learns them.
+TEST(Backward, NothingFlowsThroughAnInputThatTakesNoGradient) {
+  Net net;
+  Value* scores = net.op("Mul", {net.input("x", {2, 3}), net.parameter("w", {3})}, "scores");
+  Value* weights = net.parameter("class_weights", {3}, {1, 2, 3});
+  net.graph.add_output(*net.op("SoftmaxCrossEntropyLoss", {scores, net.labels(2), weights}, kLossOutput,
+                               {{"reduction", std::string("sum")}}));
+  const Program program = differentiate(net.graph);
+  EXPECT_EQ(gradient_order(program.graph), std::vector<std::string>{"w"});
+  EXPECT_THAT(program.warnings, testing::ElementsAre("the parameter 'class_weights' does not reach 'loss' and is not "
+                                                     "trained"));
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "graph/print.h"
 #include "passes/batch_norm_lowering.h"
 #include "passes/batch_norm_mode.h"
@@ -62,6 +64,32 @@ TEST(BatchNorm, A1_UnevenSharesAreWeightedByCount) {
       EXPECT_NEAR(trainer.replicas.stored("bn.running_mean").to_double()[0], 0.4, 1e-12);
       EXPECT_NEAR(trainer.replicas.stored("bn.running_var", 1).to_double()[0], unbiased ? 2.566667 : 2.15, 1e-6);
     }
+  }
+}
+
+Attributes of_normalization;
+
+Graph bn_of_given_attributes(int64_t rows) {
+  Net net;
+  Value* y = net.batch_norm(net.input("x", {rows, 1}), "bn", of_normalization);
+  net.graph.find_value("bn.scale")->data = tensor_of(DType::kFloat64, {1}, {1});
+  net.graph.find_value("bn.bias")->data = tensor_of(DType::kFloat64, {1}, {0});
+  net.loss_sum(net.op("Mul", {y, net.input("dy", {rows, 1})}, "weighted"));
+  return std::move(net.graph);
+}
+
+// Two values 2 apart from each other in thousandths: the variance is 1e-6, small beside epsilon.
+TEST(BatchNorm, EpsilonAndMomentumAreTheFilesOrOnnxs) {
+  struct Case {
+    Attributes attributes;
+    double epsilon, momentum;
+  };
+  for (const Case& c : {Case{{}, 1e-5, 0.9}, Case{{{"epsilon", 1e-3}, {"momentum", 0.75}}, 1e-3, 0.75}}) {
+    of_normalization = c.attributes;
+    Trainer trainer(bn_of_given_attributes, keeping_gradients(), {1, 1});
+    const NamedTensors out = trainer.step({{"x", column({0.001, 0.003})}, {"dy", column({0, 2})}}, 0);
+    EXPECT_NEAR(out.at("loss").to_double()[0], 0.001 / std::sqrt(1e-6 + c.epsilon), 1e-9);
+    EXPECT_NEAR(trainer.replicas.stored("bn.running_mean").to_double()[0], 0.002 * (1 - c.momentum), 1e-12);
   }
 }
 

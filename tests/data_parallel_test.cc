@@ -1,11 +1,13 @@
 #include "passes/data_parallel.h"
 
 #include "graph/print.h"
+#include "graph/scalars.h"
 #include "passes/buckets.h"
 #include "passes/check_reductions.h"
 #include "passes/distributions.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/net.h"
+#include "tests/support/small_resnet.h"
 #include "tests/support/tensors.h"
 
 namespace onward::test {
@@ -98,6 +100,23 @@ TEST(DataParallel, ClipsByValue) {
   EXPECT_NEAR(number(trainer.replicas.stored("w")), 1.5, 1e-12);
 }
 
+// loss = mean over the rows of x*w: the gradient of w is the mean row.
+Graph row_gradient(int64_t rows) {
+  Net net;
+  net.loss_sum(net.op("Mul", {net.input("x", {rows, 2}), net.parameter("w", {2}, {0, 0})}, "xw"));
+  return std::move(net.graph);
+}
+
+// (4, 3) has norm 5, so (0.8, 0.6) is left, of which each element is limited then.
+TEST(DataParallel, ClipsByNormBeforeValue) {
+  ProgramOptions options = sgd();
+  options.clip_norm = 1;
+  options.clip_value = 0.7;
+  Trainer trainer(row_gradient, options, {1, 1});
+  trainer.step({{"x", tensor_of(DType::kFloat64, {2, 2}, {8, 0, 0, 6})}}, 1);
+  EXPECT_TRUE(all_close(trainer.replicas.stored("w"), tensor_of(DType::kFloat64, {2}, {-0.7, -0.6}), 1e-6));
+}
+
 TEST(DataParallel, ANonFiniteStepChangesNothing) {
   ProgramOptions options = sgd();
   options.skip_non_finite = true;
@@ -110,6 +129,62 @@ TEST(DataParallel, ANonFiniteStepChangesNothing) {
   for (const auto& [name, tensor] : before) EXPECT_TRUE(same_bits(trainer.replicas.stored(name, 1), tensor)) << name;
   trainer.step({{"g", vector_of({1, 1})}}, 1);
   EXPECT_FALSE(same_bits(trainer.replicas.stored("w"), before.at("w")));
+}
+
+TEST(DataParallel, ANonFiniteStepKeepsRunningStatisticsAndAFiniteOneMovesThem) {
+  ProgramOptions guarded = sgd();
+  guarded.skip_non_finite = true;
+  Trainer with(small_resnet, guarded, {2, 2}), without(small_resnet, sgd(), {2, 2});
+  NamedTensors batch = small_resnet_batch(4, 1);
+  with.step(batch, 0.1);
+  without.step(batch, 0.1);
+  const NamedTensors before = with.replicas.store(0);
+  for (const auto& [name, tensor] : without.replicas.store(0)) EXPECT_TRUE(same_bits(before.at(name), tensor)) << name;
+  batch.at("x").edit_values<double>()[0] = std::nan("");
+  with.step(batch, 0.1);
+  for (const auto& [name, tensor] : before) EXPECT_TRUE(same_bits(with.replicas.stored(name, 1), tensor)) << name;
+}
+
+// loss = mean of x*w + z*v: each parameter has a gradient of its own.
+Graph two_gradients(int64_t rows) {
+  Net net;
+  Value* xw = net.op("Mul", {net.input("x", {rows}), net.parameter("w", {1}, std::vector<double>{1})}, "xw");
+  Value* zv = net.op("Mul", {net.input("z", {rows}), net.parameter("v", {1}, std::vector<double>{1})}, "zv");
+  net.loss_sum(net.op("Add", {xw, zv}, "y"));
+  return std::move(net.graph);
+}
+
+TEST(DataParallel, OneNonFiniteGradientSkipsTheStepOfAll) {
+  ProgramOptions options = sgd();
+  options.skip_non_finite = true;
+  const HostTensor bad = vector_of({1, std::numeric_limits<double>::infinity()}), good = vector_of({1, 1});
+  Trainer trainer(two_gradients, options, {1, 1});
+  for (const bool first : {true, false}) {
+    const NamedTensors out = trainer.step({{"x", first ? bad : good}, {"z", first ? good : bad}}, 1);
+    EXPECT_EQ(number(out.at(kFiniteOutput)), 0);
+    EXPECT_EQ(number(trainer.replicas.stored("w")), 1);
+    EXPECT_EQ(number(trainer.replicas.stored("v")), 1);
+  }
+  EXPECT_EQ(number(trainer.step({{"x", good}, {"z", good}}, 1).at(kFiniteOutput)), 1);
+  EXPECT_EQ(number(trainer.replicas.stored("w")), 0);
+}
+
+TEST(DataParallel, ANonFiniteMicroBatchKeepsRunningStatistics) {
+  ProgramOptions options = sgd();
+  options.skip_non_finite = true;
+  Trainer trainer(small_resnet, options, {4, 4});
+  NamedTensors batch = small_resnet_batch(8, 1);
+  trainer.step(batch, 0.1, 2);
+  NamedTensors before = trainer.replicas.store(0);
+  std::erase_if(before, [](const auto& entry) { return entry.first.ends_with(".accumulated"); });
+  batch.at("x").edit_values<double>()[0] = std::nan("");  // of the first micro-batch
+  // A micro-batch moves the statistics if its own values allow it: only the second may do so.
+  trainer.step(batch, 0.1, 2);
+  for (const auto& [name, tensor] : before) {
+    for (const double value : trainer.replicas.stored(name, 1).to_double()) EXPECT_TRUE(std::isfinite(value)) << name;
+    if (!name.ends_with(".running_mean") && !name.ends_with(".running_var"))
+      EXPECT_TRUE(same_bits(trainer.replicas.stored(name, 1), tensor)) << name;
+  }
 }
 
 TEST(DataParallel, ANonFiniteMicroBatchSkipsTheWholeStep) {

@@ -82,9 +82,38 @@ TEST(Fuse, JoinsASumOfGradientsWithoutRelu) {
   EXPECT_EQ(count_masks(graph, "BatchNormGradReduce"), (std::map<std::string, int>{{"none with G", 2}}));
 }
 
+// A Relu and an Add that are not the only readers of their batch norm, and stay.
+Graph batch_norms_read_twice(int64_t rows) {
+  Net net;
+  Value* x = net.batch_norm(net.op("Mul", {net.input("x", {rows, 3}), net.parameter("w", {3})}, "xw"), "b0");
+  x = net.op("Add", {net.op("Relu", {x}, "relu"), x}, "sum");
+  Value* y = net.batch_norm(net.op("Mul", {x, net.parameter("v", {3})}, "xv"), "b1");
+  net.loss_sum(net.op("Mul", {net.op("Add", {y, x}, "sum2"), y}, "product"));
+  return std::move(net.graph);
+}
+
+// The gradient of the Relu's output has three terms, of which the batch norm can add the last two.
+Graph relu_read_three_times(int64_t rows) {
+  Net net;
+  Value* x = net.batch_norm(net.op("Mul", {net.input("x", {rows, 3}), net.parameter("w", {3})}, "xw"), "bn");
+  x = net.op("Relu", {x}, "relu");
+  const auto branch = [&](const char* name) {
+    return net.op("Mul", {x, net.parameter(name, {3})}, std::string("x") + name);
+  };
+  net.loss_sum(net.op("Add", {net.op("Mul", {branch("a"), branch("b")}, "ab"), branch("c")}, "y"));
+  return std::move(net.graph);
+}
+
+TEST(Fuse, LeavesWhatIsReadTwice) {
+  std::map<std::string, int> counts = count_ops(make_program(batch_norms_read_twice(4), {}, {.local_batch = 4}).graph);
+  EXPECT_EQ(counts["Relu"], 1);
+  EXPECT_GE(counts["Add"], 2);
+}
+
 TEST(Fuse, ChangesNothingBeyondRounding) {
   for (Trainer::Forward forward :
-       {Trainer::Forward(small_resnet), Trainer::Forward(small_resnet_fp32), Trainer::Forward(linear_residual)}) {
+       {Trainer::Forward(small_resnet), Trainer::Forward(small_resnet_fp32), Trainer::Forward(linear_residual),
+        Trainer::Forward(batch_norms_read_twice), Trainer::Forward(relu_read_three_times)}) {
     ProgramOptions fused;
     fused.optimizer = OptimizerKind::kSgd;
     fused.keep_gradients = true;
@@ -92,7 +121,8 @@ TEST(Fuse, ChangesNothingBeyondRounding) {
     plain.disabled_passes = {"fuse"};
     const bool fp32 = forward == Trainer::Forward(small_resnet_fp32);
     NamedTensors batch = small_resnet_batch(4, 1, fp32 ? DType::kFloat32 : DType::kFloat64);
-    if (forward == Trainer::Forward(linear_residual)) batch = {{"x", random_tensor(DType::kFloat64, {4, 3}, -1, 1, 1)}};
+    if (!fp32 && forward != Trainer::Forward(small_resnet))
+      batch = {{"x", random_tensor(DType::kFloat64, {4, 3}, -1, 1, 1)}};
     Trainer a(forward, fused, {4}), b(forward, plain, {4});
     const NamedTensors with = a.step(batch, 0.1), without = b.step(batch, 0.1);
     for (const auto& [name, tensor] : with) {

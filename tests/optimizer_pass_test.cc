@@ -1,4 +1,5 @@
 #include "graph/scalars.h"
+#include "ops/core/infer_context.h"
 #include "passes/optimizer.h"
 #include "tests/support/small_resnet.h"
 #include "tests/support/tensors.h"
@@ -29,6 +30,27 @@ TEST(OptimizerPass, StateHasReadableNames) {
   EXPECT_EQ(nesterov.find_value(kLearningRate)->type, (TensorType{DType::kFloat64, {}}));
 }
 
+TEST(OptimizerPass, StepsTakeTheNumbersOfTheOptions) {
+  ProgramOptions options;
+  options.momentum = 0.7, options.beta1 = 0.8, options.beta2 = 0.95, options.epsilon = 1e-4;
+  const auto attributes = [&](OptimizerKind kind) {
+    options.optimizer = kind;
+    return steps_of(make_program(small_resnet(2), options, {.local_batch = 2}).graph).at(0)->attributes;
+  };
+  for (const OptimizerKind kind : {OptimizerKind::kAdam, OptimizerKind::kAdamW}) {
+    const Attributes adam = attributes(kind);
+    EXPECT_EQ(adam.get_double("beta1"), 0.8);
+    EXPECT_EQ(adam.get_double("beta2"), 0.95);
+    EXPECT_EQ(adam.get_double("epsilon"), 1e-4);
+    EXPECT_EQ(adam.get_int("decoupled"), kind == OptimizerKind::kAdamW ? 1 : 0);
+  }
+  for (const OptimizerKind kind : {OptimizerKind::kMomentum, OptimizerKind::kNesterov}) {
+    const Attributes momentum = attributes(kind);
+    EXPECT_EQ(momentum.get_double("momentum"), 0.7);
+    EXPECT_EQ(momentum.get_int("nesterov"), kind == OptimizerKind::kNesterov ? 1 : 0);
+  }
+}
+
 TEST(OptimizerPass, UpdatesEveryTrainedParameterOnce) {
   ProgramOptions options;
   options.optimizer = OptimizerKind::kMomentum;
@@ -46,9 +68,16 @@ TEST(OptimizerPass, GroupsTakeDecayOrNot) {
   ProgramOptions options;
   options.optimizer = OptimizerKind::kSgd;
   options.weight_decay = 0.1;
+  // The scale of one normalization reaches it through an Identity.
+  Graph forward = small_resnet(2);
+  Value* scale = forward.find_value("a.1.bn.scale");
+  Node& norm = *scale->uses().front().node;
+  Node& alias = forward.add_node({"", "Identity"}, {scale}, {"alias"}, {}, &norm);
+  infer_node(alias, registry());
+  forward.set_input(norm, 1, alias.output(0));
   const auto decayed = [&] {
     std::map<std::string, bool> result;
-    const auto program = make_program(small_resnet(2), options, {.local_batch = 2});
+    const auto program = make_program(forward, options, {.local_batch = 2});
     for (const Node* step : steps_of(program.graph)) {
       for (const Value* value : step->inputs()) {
         if (value && value->role == Role::kParameter)
@@ -58,11 +87,11 @@ TEST(OptimizerPass, GroupsTakeDecayOrNot) {
     return result;
   };
   auto all = decayed();
-  EXPECT_TRUE(all["fc.w"] && all["fc.b"] && all["stem.bn.scale"] && all["stem.bn.bias"]);
+  EXPECT_TRUE(all["fc.w"] && all["fc.b"] && all["stem.bn.scale"] && all["stem.bn.bias"] && all["a.1.bn.scale"]);
   options.no_decay_norm = true;
   auto without_norm = decayed();
   EXPECT_TRUE(without_norm["fc.w"] && without_norm["fc.b"]);
-  EXPECT_FALSE(without_norm["stem.bn.scale"] || without_norm["b.shortcut.bn.bias"]);
+  EXPECT_FALSE(without_norm["stem.bn.scale"] || without_norm["b.shortcut.bn.bias"] || without_norm["a.1.bn.scale"]);
   options.no_decay_norm = false, options.no_decay_bias = true;
   auto without_bias = decayed();
   EXPECT_TRUE(without_bias["fc.w"] && without_bias["stem.bn.scale"]);
