@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/conv/fast_kernels.h"
 #include "ops/conv/geometry.h"
 #include "ops/core/blas.h"
 #include "ops/core/parallel.h"
@@ -218,29 +219,10 @@ bool accepts(const KernelSpec& spec) {
   return geometry.batch > 0 && geometry.in_channels > 0 && geometry.out_channels > 0;
 }
 
-template <typename K>
-std::unique_ptr<Kernel> make(const KernelSpec& spec) {
-  return std::make_unique<K>(spec);
-}
-
-KernelDef kernel(const OpId& op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
-  const auto last = OperandLayout::kChannelsLast, row = OperandLayout::kRowMajor;
-  const bool weights_out = op == kConvGradWeight;
-  return {.op = op,
-          .dtype = DType::kFloat64,
-          .priority = 10,
-          .input_layouts = {last, weights_out ? last : row, row},
-          .output_layouts = {weights_out ? row : last},
-          .accepts = accepts,
-          .make = make};
-}
-
 }  // namespace
 
 void register_conv_blas(Registry& registry) {
-  registry.add(kernel(kConv, make<BlasConvForward>));
-  registry.add(kernel(kConvGradInput, make<BlasConvGradInput>));
-  registry.add(kernel(kConvGradWeight, make<BlasConvGradWeight>));
+  add_fast_conv_kernels<BlasConvForward, BlasConvGradInput, BlasConvGradWeight>(registry, DType::kFloat64, accepts);
 }
 
 }  // namespace onward

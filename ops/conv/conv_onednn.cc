@@ -3,6 +3,7 @@
 // 8x); the gradient of the weights is unpacked in the same way.
 #include <algorithm>
 
+#include "ops/conv/fast_kernels.h"
 #include "ops/conv/geometry.h"
 #include "ops/conv/winograd_onednn.h"
 #include "ops/core/onednn.h"
@@ -149,29 +150,11 @@ bool accepts(const KernelSpec& spec) {
          !negative(geometry.window.pads_end);
 }
 
-template <typename K>
-std::unique_ptr<Kernel> make(const KernelSpec& spec) {
-  return std::make_unique<K>(spec);
-}
-
-KernelDef kernel(const OpId& op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
-  const auto last = OperandLayout::kChannelsLast, row = OperandLayout::kRowMajor;
-  const bool weights_out = op == kConvGradWeight;
-  return {.op = op,
-          .dtype = DType::kFloat32,
-          .priority = 10,
-          .input_layouts = {last, weights_out ? last : row, row},
-          .output_layouts = {weights_out ? row : last},
-          .accepts = accepts,
-          .make = make};
-}
-
 }  // namespace
 
 void register_conv_onednn(Registry& registry) {
-  registry.add(kernel(kConv, make<OnednnConvForward>));
-  registry.add(kernel(kConvGradInput, make<OnednnConvGradInput>));
-  registry.add(kernel(kConvGradWeight, make<OnednnConvGradWeight>));
+  add_fast_conv_kernels<OnednnConvForward, OnednnConvGradInput, OnednnConvGradWeight>(registry, DType::kFloat32,
+                                                                                      accepts);
   add_winograd_kernels(registry);
 }
 

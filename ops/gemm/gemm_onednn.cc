@@ -1,9 +1,8 @@
 // Gemm in fp32 through oneDNN's matrix product. Transposed operands are the same memory with exchanged steps; the
 // product is added to beta * C, which is written first.
-#include "ops/core/onednn.h"
-#include "ops/core/parallel.h"
 #include "ops/core/registry.h"
 #include "ops/gemm/geometry.h"
+#include "ops/gemm/onednn_product.h"
 
 namespace onward {
 namespace {
@@ -12,21 +11,10 @@ dnnl::memory::desc matrix(int64_t rows, int64_t columns, bool transposed) {
   return onednn::strided({rows, columns}, transposed ? Shape{1, rows} : Shape{columns, 1});
 }
 
-class OnednnGemm final : public Kernel {
+class OnednnGemm final : public OnednnProduct {
  public:
-  explicit OnednnGemm(const KernelSpec& spec) : geometry_(gemm_geometry(spec)), threads_(spec.threads) {
-    onednn::prepare(spec.node, threads_, [&] {
-      const dnnl::memory::desc a = matrix(geometry_.m, geometry_.k, geometry_.transposed_a);
-      const dnnl::memory::desc b = matrix(geometry_.k, geometry_.n, geometry_.transposed_b);
-      const dnnl::memory::desc y = matrix(geometry_.m, geometry_.n, false);
-      const auto product = onednn::matrix_product(a, b, y, static_cast<float>(geometry_.alpha), geometry_.has_c);
-      step_ =
-          onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
-    });
-  }
-
-  std::size_t workspace_bytes() const override { return step_.scratchpad_bytes(); }
-  std::string describe() const override { return "onednn " + step_.implementation(); }
+  explicit OnednnGemm(const KernelSpec& spec)
+      : OnednnProduct(spec, [&] { return operands(gemm_geometry(spec)); }), geometry_(gemm_geometry(spec)) {}
 
   void run(const KernelContext& context) override {
     const TeamSizeScope team(threads_);
@@ -35,13 +23,19 @@ class OnednnGemm final : public Kernel {
         start_with_c(geometry_, context.in<float>(2), context.out<float>(0), begin, end);
       });
     }
-    step_.run({context.inputs[0], context.inputs[1], context.outputs[0]}, context.workspace);
+    multiply(context);
   }
 
  private:
+  static Operands operands(const GemmGeometry& g) {
+    return {.a = matrix(g.m, g.k, g.transposed_a),
+            .b = matrix(g.k, g.n, g.transposed_b),
+            .y = matrix(g.m, g.n, false),
+            .alpha = static_cast<float>(g.alpha),
+            .accumulate = g.has_c};
+  }
+
   GemmGeometry geometry_;
-  int threads_;
-  onednn::Step step_;
 };
 
 bool accepts(const KernelSpec& spec) {

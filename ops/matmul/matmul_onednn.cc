@@ -1,8 +1,7 @@
 // MatMul in fp32 through oneDNN, which broadcasts batch dimensions of size 1 itself. Both operands are described with
 // the rank of the result; a plain matrix on the right of a batch makes the batch part of the rows.
-#include "ops/core/onednn.h"
-#include "ops/core/parallel.h"
 #include "ops/core/registry.h"
+#include "ops/gemm/onednn_product.h"
 #include "ops/matmul/geometry.h"
 
 namespace onward {
@@ -16,35 +15,26 @@ Shape with_rank(const Shape& own_batch, std::size_t rank, int64_t rows, int64_t 
   return shape;
 }
 
-class OnednnMatMul final : public Kernel {
+class OnednnMatMul final : public OnednnProduct {
  public:
-  explicit OnednnMatMul(const KernelSpec& spec) : threads_(spec.threads) {
-    MatMulGeometry g = matmul_geometry(spec.inputs[0].shape, spec.inputs[1].shape);
+  explicit OnednnMatMul(const KernelSpec& spec)
+      : OnednnProduct(spec, [&] { return operands(matmul_geometry(spec.inputs[0].shape, spec.inputs[1].shape)); }) {}
+
+  void run(const KernelContext& context) override {
+    const TeamSizeScope team(threads_);
+    multiply(context);
+  }
+
+ private:
+  static Operands operands(MatMulGeometry g) {
     if (g.b_batch.empty()) {
       g.m *= g.items();
       g.a_batch = g.batch = {};
     }
-    onednn::prepare(spec.node, threads_, [&] {
-      const dnnl::memory::desc a = onednn::row_major(with_rank(g.a_batch, g.batch.size(), g.m, g.k));
-      const dnnl::memory::desc b = onednn::row_major(with_rank(g.b_batch, g.batch.size(), g.k, g.n));
-      const dnnl::memory::desc y = onednn::row_major(with_rank(g.batch, g.batch.size(), g.m, g.n));
-      const auto product = onednn::matrix_product(a, b, y, 1, false);
-      step_ =
-          onednn::Step(product, dnnl::matmul(product), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, y}});
-    });
+    return {.a = onednn::row_major(with_rank(g.a_batch, g.batch.size(), g.m, g.k)),
+            .b = onednn::row_major(with_rank(g.b_batch, g.batch.size(), g.k, g.n)),
+            .y = onednn::row_major(with_rank(g.batch, g.batch.size(), g.m, g.n))};
   }
-
-  std::size_t workspace_bytes() const override { return step_.scratchpad_bytes(); }
-  std::string describe() const override { return "onednn " + step_.implementation(); }
-
-  void run(const KernelContext& context) override {
-    const TeamSizeScope team(threads_);
-    step_.run({context.inputs[0], context.inputs[1], context.outputs[0]}, context.workspace);
-  }
-
- private:
-  int threads_;
-  onednn::Step step_;
 };
 
 // Ranks beyond those that its fast implementations take, and empty products, are the plain kernel's.

@@ -2,38 +2,25 @@
 
 #include "ops/core/registry.h"
 #include "ops/softmax_cross_entropy_loss/label_loss.h"
+#include "ops/softmax_cross_entropy_loss/label_loss_kernel.h"
 
 namespace onward {
 namespace {
 
 template <typename T>
-class LossKernel final : public Kernel {
+class LossKernel final : public LabelLossKernel<T> {
  public:
-  explicit LossKernel(const KernelSpec& spec) : spec_(spec) {}
-
-  std::size_t workspace_bytes() const override {
-    return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(double);
-  }
+  using LabelLossKernel<T>::LabelLossKernel;
 
   void run(const KernelContext& context) override {
-    const LossTerms terms(spec_, context, spec_.inputs[0].shape, 1, 2);
-    double* values = static_cast<double*>(context.workspace);
-    for (int64_t i = 0; i < terms.count(); ++i) {
-      const double weight = terms.weight(i);
-      values[i] =
-          weight == 0 ? 0 : -weight * static_cast<double>(context.in<T>(0)[terms.first(i) + terms[i] * terms.stride()]);
-    }
-    reduce_terms(spec_, terms, values, context.outputs[0], dtype_of<T>());
+    const T* log_prob = context.in<T>(0);
+    this->reduce(context, [&](const LossTerms& terms, int64_t label) {
+      const double weight = terms.weight(label);
+      return weight == 0 ? 0
+                         : -weight * static_cast<double>(log_prob[terms.first(label) + terms[label] * terms.stride()]);
+    });
   }
-
- private:
-  KernelSpec spec_;
 };
-
-template <typename T>
-std::unique_ptr<Kernel> make_loss(const KernelSpec& spec) {
-  return std::make_unique<LossKernel<T>>(spec);
-}
 
 template <typename T>
 void loss_grad(const KernelSpec& spec, const KernelContext& context) {
@@ -47,19 +34,12 @@ void loss_grad(const KernelSpec& spec, const KernelContext& context) {
   }
 }
 
-template <typename T>
-void add_kernels(Registry& registry) {
-  registry.add(KernelDef{.op = {"", "NegativeLogLikelihoodLoss"}, .dtype = dtype_of<T>(), .make = make_loss<T>});
-  registry.add(KernelDef{.op = {kOnwardDomain, "NegativeLogLikelihoodLossGrad"},
-                         .dtype = dtype_of<T>(),
-                         .make = make_function_kernel<loss_grad<T>>});
-}
-
 }  // namespace
 
 void register_negative_log_likelihood_loss_cpu(Registry& registry) {
-  add_kernels<float>(registry);
-  add_kernels<double>(registry);
+  constexpr const char* kOp = "NegativeLogLikelihoodLoss";
+  add_label_loss_kernels<float, LossKernel<float>, loss_grad<float>>(registry, kOp);
+  add_label_loss_kernels<double, LossKernel<double>, loss_grad<double>>(registry, kOp);
 }
 
 }  // namespace onward
