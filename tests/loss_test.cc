@@ -2,6 +2,7 @@
 #include "graph/scalars.h"
 #include "passes/model_program.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/lock_step.h"
 #include "tests/support/op_case.h"
 #include "tests/support/pass_driver.h"
 
@@ -267,6 +268,23 @@ std::pair<double, double> added_up(ModelProgram& program, const std::vector<int6
   return {loss, gradient};
 }
 
+// Replicas with these shares, whose programs add up by themselves: what each of them has at the end.
+std::vector<NamedTensors> on_replicas(const Graph& graph, const std::vector<int64_t>& shares) {
+  const auto count = static_cast<int>(shares.size());
+  ModelProgram program(graph.clone(), options({.replicas = count, .keep_gradients = true}));
+  std::vector<Graph> graphs;
+  std::vector<const Graph*> programs;
+  std::vector<NamedTensors> inputs;
+  int64_t begin = 0;
+  for (const int64_t share : shares) {
+    graphs.push_back(program.program({ProgramMode::kTrain, share}));
+    inputs.push_back(rows(begin, begin + share));
+    begin += share;
+  }
+  for (const Graph& each : graphs) programs.push_back(&each);
+  return LockStep(count).run(programs, inputs);
+}
+
 void expect_parts_add_up(const Graph& graph, double loss) {
   ModelProgram program(graph.clone(), options({.keep_gradients = true}));
   const auto [whole, gradient] = added_up(program, {4});
@@ -275,6 +293,10 @@ void expect_parts_add_up(const Graph& graph, double loss) {
     const auto [sum, gradient_sum] = added_up(program, parts);
     EXPECT_NEAR(sum, whole, 1e-12);
     EXPECT_NEAR(gradient_sum, gradient, 1e-12);
+    for (const NamedTensors& replica : on_replicas(graph, parts)) {
+      EXPECT_NEAR(replica.at("loss").to_double()[0], whole, 1e-12);
+      EXPECT_NEAR(replica.at("w.grad").to_double()[0], gradient, 1e-12);
+    }
   }
 }
 
@@ -497,6 +519,8 @@ void expect_cross_entropy(const Entropy& entropy, double denominator, LossDenomi
   EXPECT_NEAR(sum, expected, 1e-12);
   const LossInfo info = *program.loss();
   EXPECT_EQ(info.denominator, kind);
+  const Graph evaluation = program.program({ProgramMode::kEvaluate, 4});  // a sum: the host divides
+  EXPECT_NEAR(outputs_of(evaluation, labelled(0, 4, 0)).at("loss")[0], expected * denominator, 1e-12);
   EXPECT_EQ(info.label, "target");
   EXPECT_EQ(info.scores, "logits");
   EXPECT_EQ(info.classes, 3);
