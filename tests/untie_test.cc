@@ -77,6 +77,31 @@ TEST(Untie, AnIdentityThatIsAnOutputStays) {
   EXPECT_EQ(ops_of(graph), "Identity Mul Add");
 }
 
+// Trained statistics, which differ between channels: two layers that share them each go on with their own.
+TEST(Untie, EveryNodeKeepsItsOwnStatistics) {
+  Graph graph;
+  graph.opsets[""] = 15;
+  Value* x = &add_image_input(graph, "x", {Dim("N"), 2, 3, 3});
+  std::vector<Value*> shared;
+  for (const char* name : {"scale", "bias", "mean", "var"})
+    shared.push_back(&graph.add_data(name, HostTensor::from<float>({2}, {1, 2})));
+  for (const char* name : {"first", "second"}) {
+    Node& norm = graph.add_node({"", "BatchNormalization"}, {x, shared[0], shared[1], shared[2], shared[3]}, {name});
+    norm.name = name;
+    x = norm.output(0);
+  }
+  graph.add_output(*x);
+  PassDriver driver;
+  driver.prepare_and_run(graph);
+  const Node &first = *graph.find_value("first")->producer(), &second = *graph.find_value("second")->producer();
+  EXPECT_EQ(first.input(1), second.input(1));
+  for (const std::size_t state : {3, 4}) {
+    EXPECT_NE(first.input(state), second.input(state));
+    EXPECT_EQ(second.input(state)->role, Role::kState);
+    EXPECT_EQ(second.input(state)->data.to_double(), (std::vector<double>{1, 2}));
+  }
+}
+
 // A fresh network as an exporter writes it: one tensor of ones and one of zeros for two BatchNormalizations, directly
 // and behind Identity.
 Model shared_norms(int ir) {
