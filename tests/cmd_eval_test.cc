@@ -5,17 +5,16 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
-using test::run_command;
 using testing::HasSubstr;
 
 class CmdEval : public testing::Test {
  protected:
   CmdEval() { build_model({.name = "lenet"}).save(model_); }
 
-  test::CommandResult evaluate(const std::string& model, std::vector<std::string> more = {}) {
+  CommandResult evaluate(const std::string& model, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {model, "--data", "synthetic:8,8", "--batch-size", "4"});
     return run_command("eval", more);
   }
@@ -69,4 +68,4 @@ TEST_F(CmdEval, AModelWithOnlyALossHasNoScores) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

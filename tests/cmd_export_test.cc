@@ -5,10 +5,8 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
-
-using test::run_command;
 
 class CmdExport : public testing::Test {
  protected:
@@ -36,4 +34,4 @@ TEST_F(CmdExport, FoldingAndTheTrainingGraphExcludeEachOther) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

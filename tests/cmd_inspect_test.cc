@@ -6,11 +6,10 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
 using nlohmann::json;
-using test::run_command;
 using testing::HasSubstr;
 
 class CmdInspect : public testing::Test {
@@ -72,4 +71,4 @@ TEST_F(CmdInspect, AGraphAfterAPassObeysTheFormat) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

@@ -9,10 +9,9 @@
 #include "tests/support/run_command.h"
 #include "tests/support/temporary_folder.h"
 
-namespace onward {
+namespace onward::test {
 namespace {
 
-using test::run_command;
 using testing::HasSubstr;
 
 class CmdTrain : public testing::Test {
@@ -103,4 +102,4 @@ TEST_F(CmdTrain, AutotuneIsMeasuredOnceAndReplayed) {
 }
 
 }  // namespace
-}  // namespace onward
+}  // namespace onward::test

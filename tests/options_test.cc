@@ -8,6 +8,7 @@
 namespace onward::cli {
 namespace {
 
+using test::expect_error;
 using testing::HasSubstr;
 
 CommandSpec command() {

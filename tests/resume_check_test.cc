@@ -7,6 +7,7 @@
 namespace onward::cli {
 namespace {
 
+using test::expect_error;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

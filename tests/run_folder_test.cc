@@ -108,7 +108,8 @@ TEST(CheckpointFolder, KeepsTheNewestStepsAndTheBest) {
 }
 
 TEST(CheckpointFolder, AFolderInTheWayOfBestLeavesNoTemporaryFile) {
-  const std::string path = fresh_path("run-best-folder");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-best-folder");
   fs::create_directories(path + "/best.safetensors/in-the-way");
   Checkpoint checkpoint;
   checkpoint.tensors["w"] = HostTensor::scalar<float>(1);
@@ -118,7 +119,8 @@ TEST(CheckpointFolder, AFolderInTheWayOfBestLeavesNoTemporaryFile) {
 }
 
 TEST(RunFolder, ContentTellsModelsFromCheckpoints) {
-  const std::string path = fresh_path("run-content");
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("run-content");
   fs::create_directories(path);
   save_checkpoint(path + "/a.bin", Checkpoint{});
   save_checkpoint(path + "/b.onnx", Checkpoint{});
