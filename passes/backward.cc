@@ -218,7 +218,7 @@ class Backward {
                                                  dx.type.text(), value.name(), value.type.text()));
     }
     Value* gradient = whole_rows(value, dx, from);
-    if (Value* sum = gradient_of(&value)) gradient = add(*sum, *gradient, value);
+    if (Value* sum = gradient_of(&value)) gradient = emit({"", "Add"}, {sum, gradient}, value);
     gradients_[&value] = gradient;
   }
 
@@ -235,15 +235,6 @@ class Backward {
         fmt::format("'{}' of type {} is the same on every replica, but {} gives every row of the batch its own part of "
                     "it. Train on one replica, or change the model",
                     value.name(), value.type.text(), from.text()));
-  }
-
-  // A sum of what is complete and what must still be added over the replicas: the complete part may count once only.
-  Value* add(Value& a, Value& b, const Value& of) {
-    const auto complete = [](const Value& x) { return x.distribution == Distribution::kReplicated; };
-    const auto partial = [](const Value& x) { return x.distribution == Distribution::kPartial; };
-    if (complete(a) && partial(b)) return add(*emit({kOnwardDomain, "CountOnce"}, {&a}, of), b, of);
-    if (partial(a) && complete(b)) return add(a, *emit({kOnwardDomain, "CountOnce"}, {&b}, of), of);
-    return emit({"", "Add"}, {&a, &b}, of);
   }
 
   Value* emit(OpId op, std::vector<Value*> inputs, const Value& gradient_of, Attributes attributes = {}) {

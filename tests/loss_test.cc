@@ -351,6 +351,70 @@ TEST(OwnLoss, TermsWithoutTheBatchCountOnce) {
                       sum_of_squares() / 4 + 0.0625);
 }
 
+// The loss and the gradient of w on each replica, which has its share of the four rows.
+std::vector<std::pair<double, double>> on_replicas(const Graph& graph, const std::vector<int64_t>& shares) {
+  const int replicas = static_cast<int>(shares.size());
+  ModelProgram program(graph.clone(), options({.replicas = replicas, .keep_gradients = true}));
+  std::vector<Graph> programs;
+  std::vector<NamedTensors> inputs;
+  int64_t begin = 0;
+  for (const int64_t share : shares) {
+    programs.push_back(program.program({ProgramMode::kTrain, share}));
+    inputs.push_back(rows(begin, begin + share));
+    begin += share;
+  }
+  std::vector<const Graph*> pointers;
+  for (const Graph& each : programs) pointers.push_back(&each);
+  std::vector<std::pair<double, double>> results;
+  for (const NamedTensors& found : LockStep(replicas).run(pointers, inputs)) {
+    results.emplace_back(found.at("loss").to_double()[0], found.at("w.grad").to_double()[0]);
+  }
+  return results;
+}
+
+using Penalty = Value& (*)(Graph&, Value&);
+
+// What does not depend on the batch is added to the mean over it.
+std::map<std::string, Penalty> penalties() {
+  return {{"L2",
+           [](Graph& g, Value& w) -> Value& {
+             return node(g, "Mul", {&w, &w}, "p");
+           }},
+          {"L1",
+           [](Graph& g, Value& w) -> Value& {
+             Value& negative = node(g, "Relu", {&node(g, "Neg", {&w}, "n")}, "r");
+             return node(g, "Add", {&node(g, "Relu", {&w}, "p"), &negative}, "a");
+           }},
+          {"largest", [](Graph& g, Value& w) -> Value& { return reduce(g, "ReduceMax", w, "p", 1); }},
+          {"limited", [](Graph& g, Value& w) -> Value& { return node(g, "Clip", {&w}, "p"); }},
+          {"inverse",
+           [](Graph& g, Value& w) -> Value& {
+             return node(g, "Div", {&constant(g, 1), &w}, "p");
+           }},
+          {"softmax", [](Graph& g, Value& w) -> Value& {
+             Value& two = node(g, "Concat", {&w, &g.add_data("one", HostTensor::from<float>({1}, {1}))}, "two",
+                               {{"axis", int64_t{0}}});
+             Value& p = node(g, "Softmax", {&two}, "p");
+             return node(g, "Mul", {&p, &node(g, "LogSoftmax", {&two}, "l")}, "m");
+           }}};
+}
+
+TEST(OwnLoss, TermsWithoutTheBatchCountOnceOnAnyNumberOfReplicas) {
+  for (const auto& [name, penalty] : penalties()) {
+    const Graph graph = regression([penalty = penalty](Graph& g, Value& square, Value& w) -> Value& {
+      Value& term = reduce(g, "ReduceSum", penalty(g, w), "penalty");
+      return node(g, "Add", {&reduce(g, "ReduceMean", square, "mean"), &term}, "cost");
+    });
+    const auto [loss, gradient] = on_replicas(graph, {4}).front();
+    for (const std::vector<int64_t>& shares : {std::vector<int64_t>{2, 1, 1}, {4, 0, 0}}) {
+      for (const auto& [found, found_gradient] : on_replicas(graph, shares)) {
+        EXPECT_NEAR(found, loss, 1e-12) << name;
+        EXPECT_NEAR(found_gradient, gradient, 1e-12) << name;
+      }
+    }
+  }
+}
+
 TEST(OwnLoss, LinearStepsBehindTheMeanAreFollowed) {
   expect_parts_add_up(
       regression([](Graph& g, Value& square, Value& w) -> Value& {

@@ -36,7 +36,6 @@ const std::map<std::string, std::string> kWithoutGradient{
 const std::set<OpId> kWithoutRows{{"", "Constant"},
                                   {"", "ConstantOfShape"},
                                   {"", "Range"},
-                                  {kOnwardDomain, "CountOnce"},
                                   {kOnwardDomain, "Select"},  // scalars
                                   {kOnwardDomain, "AllFinite"},
                                   {kOnwardDomain, "AllReduce"},

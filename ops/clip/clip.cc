@@ -1,5 +1,6 @@
 // Clip: y = min(max(x, min), max), bounds as attributes. The gradient passes where x is inside the bounds, ends
 // included, as PyTorch's clamp has it.
+#include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/normalise_context.h"
@@ -23,6 +24,9 @@ void normalise(NormaliseContext& context) {
   }
   context.drop_inputs_from(1);
 }
+
+// Linear in dy.
+void distribute_grad(DistributionContext& context) { context.pointwise(true); }
 
 void gradient(GradientContext& context) {
   context.set_dx(0, context.emit(kClipGrad, {context.dy(0), context.x(0)}, context.attributes()));
@@ -66,6 +70,7 @@ void register_clip(Registry& registry) {
                      .inputs = {2, 2},
                      .outputs = {1, 1},
                      .infer = infer,
+                     .distribute = distribute_grad,
                      .samples = grad_samples,
                      .in_place = {{0, 0}, {1, 0}}});
 }

@@ -137,6 +137,9 @@ void distribute_extremum(DistributionContext& context) {
   context.pointwise();
 }
 
+// Linear in dy.
+void distribute_extremum_grad(DistributionContext& context) { context.pointwise(true); }
+
 Attributes over(const Shape& axes, int64_t keepdims) { return {{"axes", axes}, {"keepdims", keepdims}}; }
 
 std::vector<SampleCase> samples() {
@@ -214,6 +217,7 @@ void register_reduce(Registry& registry) {
                      .inputs = {3, 3},
                      .outputs = {1, 1},
                      .infer = infer_extremum_grad,
+                     .distribute = distribute_extremum_grad,
                      .samples = extremum_grad_samples});
 }
 

@@ -1,4 +1,5 @@
 // Relu: y = max(x, 0). The gradient reads y, not x, so that x may be overwritten in place.
+#include "ops/core/distribution_context.h"
 #include "ops/core/gradient_context.h"
 #include "ops/core/infer_context.h"
 #include "ops/core/registry.h"
@@ -9,6 +10,9 @@ namespace {
 const OpId kReluGrad{kOnwardDomain, "ReluGrad"};
 
 void infer(InferContext& context) { context.set(0, context.dtype(0), context.shape(0)); }
+
+// Linear in dy.
+void distribute_grad(DistributionContext& context) { context.pointwise(true); }
 
 void gradient(GradientContext& context) { context.set_dx(0, context.emit(kReluGrad, {context.dy(0), context.y(0)})); }
 
@@ -39,6 +43,7 @@ void register_relu(Registry& registry) {
                      .inputs = {2, 2},
                      .outputs = {1, 1},
                      .infer = infer,
+                     .distribute = distribute_grad,
                      .samples = grad_samples,
                      .in_place = {{0, 0}}});
 }

@@ -40,17 +40,16 @@ void normalise_along_axis(NormaliseContext& context) {
   node.attributes = Attributes{{"shape", shape}};
 }
 
-void distribute_along_axis(DistributionContext& context) {
+namespace {
+
+void check_lines_are_whole(const DistributionContext& context) {
   const Node& node = context.node();
   const std::size_t rank = node.input(0)->type.shape().size();
   const bool along_rows = rank > 0 && resolve_axis(node.attributes.get_int("axis", -1), rank) == 0;
   if (along_rows && context.input(0) == Distribution::kBatchSplit) {
     context.fail("normalises over the rows of a batch that is split over the replicas");
   }
-  context.pointwise();
 }
-
-namespace {
 
 std::vector<SampleCase> cases(std::size_t inputs) {
   std::vector<SampleCase> list;
@@ -67,6 +66,16 @@ std::vector<SampleCase> cases(std::size_t inputs) {
 }
 
 }  // namespace
+
+void distribute_along_axis(DistributionContext& context) {
+  check_lines_are_whole(context);
+  context.pointwise();
+}
+
+void distribute_grad_along_axis(DistributionContext& context) {
+  check_lines_are_whole(context);
+  context.pointwise(true);
+}
 
 std::vector<SampleCase> samples_along_axis() { return cases(1); }
 

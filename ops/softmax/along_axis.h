@@ -13,6 +13,8 @@ void infer_along_axis(InferContext& context);
 void normalise_along_axis(NormaliseContext& context);
 // Error(kModel) for a line along the rows of a batch that is split.
 void distribute_along_axis(DistributionContext& context);
+// The same for a gradient, which is linear in dy.
+void distribute_grad_along_axis(DistributionContext& context);
 
 std::vector<SampleCase> samples_along_axis();
 std::vector<SampleCase> grad_samples_along_axis();

@@ -34,7 +34,7 @@ void register_softmax(Registry& registry) {
                      .inputs = {2, 2},
                      .outputs = {1, 1},
                      .infer = infer_along_axis,
-                     .distribute = distribute_along_axis,
+                     .distribute = distribute_grad_along_axis,
                      .samples = grad_samples_along_axis,
                      .in_place = {{0, 0}},
                      .precision = PrecisionClass::kAccurate});
