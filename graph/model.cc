@@ -40,12 +40,6 @@ std::unique_ptr<onnx::ModelProto> parse(const std::string& bytes) {
   return model;
 }
 
-void check_functions(const Model::Impl& impl) {
-  if (static_cast<int>(impl.functions.size()) == impl.proto->functions_size()) return;
-  throw Error(ErrorKind::kModel,
-              "expected one function of each name, found overloads; export the model with its functions inlined");
-}
-
 }  // namespace
 
 Model::Impl::Impl() = default;
@@ -57,9 +51,12 @@ Model make_model(std::unique_ptr<onnx::ModelProto> proto, const std::string& pat
   impl->path = path;
   impl->graph = graph_from_onnx(*impl->proto);
   for (const auto& message : impl->proto->functions()) {
-    impl->functions.emplace(OpId{canonical_domain(message.domain()), message.name()}, function_from_onnx(message));
+    const OpId id = function_id(message);
+    if (!impl->functions.emplace(id, function_from_onnx(message)).second) {
+      throw Error(ErrorKind::kModel,
+                  fmt::format("expected one function {}, found two of that name and overload", to_string(id)));
+    }
   }
-  check_functions(*impl);
   return Model(impl);
 }
 

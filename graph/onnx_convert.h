@@ -55,6 +55,8 @@ void attribute_to_onnx(const std::string& name, const Attribute& attribute, onnx
 // "ai.onnx" is another way to write the default domain.
 std::string canonical_domain(const std::string& domain);
 Graph graph_from_onnx(const onnx::ModelProto& model);
+// What calls of the function name as their op: its name, and ":overload" if it has one.
+OpId function_id(const onnx::FunctionProto& message);
 Model::Function function_from_onnx(const onnx::FunctionProto& message);
 std::unique_ptr<onnx::ModelProto> graph_to_onnx(const Graph& graph, const std::map<std::string, std::string>& metadata);
 

@@ -1,5 +1,7 @@
 // GraphProto -> Graph. Names become links here; from here on nothing is looked up by name.
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <onnx/onnx_pb.h>
 
@@ -34,8 +36,33 @@ TensorType type_from_onnx(const onnx::TypeProto& message) {
   return type;
 }
 
+// A text field that is newer than the messages of older ONNX libraries, in which it is an unknown field.
+std::string newer_text(const google::protobuf::Message& message, int number) {
+  const auto& reflection = *message.GetReflection();
+  if (const auto* field = message.GetDescriptor()->FindFieldByNumber(number))
+    return reflection.GetString(message, field);
+  const google::protobuf::UnknownFieldSet& fields = reflection.GetUnknownFields(message);
+  std::string text;
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto& field = fields.field(i);
+    if (field.number() == number && field.type() == google::protobuf::UnknownField::TYPE_LENGTH_DELIMITED)
+      text = field.length_delimited();
+  }
+  return text;
+}
+
+// From IR version 10 on functions of one name may differ by their overload, and a call says which it means.
+OpId with_overload(const std::string& domain, const std::string& name, const std::string& overload) {
+  return {canonical_domain(domain), overload.empty() ? name : name + ":" + overload};
+}
+
+OpId op_of(const onnx::NodeProto& node) {
+  constexpr int kOverloadField = 8;
+  return with_overload(node.domain(), node.op_type(), newer_text(node, kOverloadField));
+}
+
 std::string describe(const onnx::NodeProto& node) {
-  const std::string op = to_string(OpId{canonical_domain(node.domain()), node.op_type()});
+  const std::string op = to_string(op_of(node));
   if (!node.name().empty()) return fmt::format("{} ({})", node.name(), op);
   return node.output_size() ? fmt::format("{} -> {}", op, node.output(0)) : op;
 }
@@ -75,8 +102,7 @@ class Importer {
       if (!name.empty()) checked(name, describe(message));
       outputs.push_back(name);
     }
-    Node& node = graph_.add_node({canonical_domain(message.domain()), message.op_type()}, std::move(inputs), outputs,
-                                 attributes(message));
+    Node& node = graph_.add_node(op_of(message), std::move(inputs), outputs, attributes(message));
     node.name = message.name();
     node.doc = message.doc_string();
   }
@@ -176,6 +202,11 @@ std::map<std::string, Attribute> defaults_of(const onnx::FunctionProto& message)
 
 }  // namespace
 
+OpId function_id(const onnx::FunctionProto& message) {
+  constexpr int kOverloadField = 13;
+  return with_overload(message.domain(), message.name(), newer_text(message, kOverloadField));
+}
+
 std::string canonical_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
 Graph graph_from_onnx(const onnx::ModelProto& model) {
@@ -217,8 +248,7 @@ Model::Function function_from_onnx(const onnx::FunctionProto& message) {
     for (const auto& [name, value] : function.defaults) function.attributes.push_back(name);
     return function;
   } catch (Error& error) {
-    throw error.note(
-        fmt::format("in the function {}", to_string(OpId{canonical_domain(message.domain()), message.name()})));
+    throw error.note(fmt::format("in the function {}", to_string(function_id(message))));
   }
 }
 

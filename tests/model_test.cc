@@ -266,10 +266,26 @@ TEST(Model, ReadsDefaultsOfFunctionAttributes) {
 }
 
 TEST(Model, RejectsFunctionsOfOneName) {
-  expect_error(ErrorKind::kModel, "found overloads", [] {
-    Model::from_bytes(model_bytes("ir_version: 8 graph { name: 'g' } functions { name: 'F' } functions { name: 'F' }"),
-                      "a test");
-  });
+  const auto load = [](const std::string& functions) {
+    Model::from_bytes(overloaded_model_bytes("ir_version: 10 graph { name: 'g' } " + functions), "a test");
+  };
+  expect_error(ErrorKind::kModel, "expected one function F, found two of that name and overload",
+               [&] { load("functions { name: 'F' } functions { name: 'F' }"); });
+  expect_error(ErrorKind::kModel, "expected one function F:a, found two",
+               [&] { load("functions { name: 'F' } functions { name: 'F:a' } functions { name: 'F:a' }"); });
+}
+
+TEST(Model, FunctionsOfOneNameDifferByTheirOverload) {
+  const std::string bytes = overloaded_model_bytes(
+      "ir_version: 10 graph { input { name: 'x' } node { op_type: 'F:half' domain: 'mine' input: 'x' output: 'y' } } "
+      "functions { name: 'F' domain: 'mine' } functions { name: 'F:half' domain: 'mine' input: 'a' output: 'b' node { "
+      "op_type: 'F' domain: 'mine' input: 'a' output: 'b' } }");
+  const Model model = Model::from_bytes(bytes, "a test");
+  EXPECT_EQ(print(model.graph()), "input %x: undefined[?]\n%y: undefined[?] = mine::F:half(%x)\n");
+  ASSERT_TRUE(model.function({"mine", "F"}));
+  ASSERT_TRUE(model.function({"mine", "F:half"}));
+  EXPECT_EQ(model.function({"mine", "F:half"})->graph.nodes().front()->op(), (OpId{"mine", "F"}));
+  EXPECT_EQ(model.edited({.inference_form = true}).bytes(), bytes);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "tests/support/onnx_text.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/util/message_differencer.h>
+#include <onnx/checker.h>
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
@@ -24,6 +27,19 @@ onnx::ModelProto parse(const std::string& bytes) {
   onnx::ModelProto model;
   if (!model.ParseFromString(bytes)) throw std::invalid_argument("not a ModelProto");
   return model;
+}
+
+void split_overload(google::protobuf::Message& message, std::string& name, int field_number) {
+  const std::size_t colon = name.find(':');
+  if (colon == std::string::npos) return;
+  const std::string overload = name.substr(colon + 1);
+  name.resize(colon);
+  const auto& reflection = *message.GetReflection();
+  if (const auto* field = message.GetDescriptor()->FindFieldByNumber(field_number)) {
+    reflection.SetString(&message, field, overload);
+  } else {
+    reflection.MutableUnknownFields(&message)->AddLengthDelimited(field_number, overload);
+  }
 }
 
 template <typename Element, typename List>
@@ -81,6 +97,19 @@ void declare(const onnx::ValueInfoProto& info, const char* what, std::string& te
 
 std::string model_bytes(const std::string& text) { return parse_text<onnx::ModelProto>(text).SerializeAsString(); }
 
+std::string overloaded_model_bytes(const std::string& text) {
+  auto model = parse_text<onnx::ModelProto>(text);
+  const auto split_nodes = [](auto& nodes) {
+    for (auto& node : nodes) split_overload(node, *node.mutable_op_type(), 8);
+  };
+  split_nodes(*model.mutable_graph()->mutable_node());
+  for (auto& function : *model.mutable_functions()) {
+    split_overload(function, *function.mutable_name(), 13);
+    split_nodes(*function.mutable_node());
+  }
+  return model.SerializeAsString();
+}
+
 std::string graph_bytes(const std::string& graph_text, int opset) {
   return model_bytes("ir_version: 8 opset_import { version: " + std::to_string(opset) + " } graph { " + graph_text +
                      " }");
@@ -92,6 +121,15 @@ std::string model_text(const std::string& bytes) { return parse(bytes).DebugStri
 
 bool same_model(const std::string& a, const std::string& b) {
   return google::protobuf::util::MessageDifferencer::Equals(parse(a), parse(b));
+}
+
+std::string checker_message(const std::string& bytes) {
+  try {
+    onnx::checker::check_model(parse(bytes));
+    return "";
+  } catch (const std::exception& error) {
+    return error.what();
+  }
 }
 
 std::string graph_summary(const std::string& bytes) {
