@@ -23,7 +23,8 @@ struct ModelEdits {
   // an initializer.
   std::map<std::string, HostTensor> tensors;
   std::vector<SeparateTensor> separate;
-  // BatchNormalization and Dropout back in inference form, in functions and subgraphs too.
+  // BatchNormalization and Dropout back in inference form, in functions and subgraphs too. Training outputs of
+  // BatchNormalization that something uses, or that are outputs of the file, are copies of the statistics then.
   bool inference_form = false;
 };
 
@@ -57,7 +58,7 @@ class Model {
   const Function* function(const OpId& op) const;
 
   // The file with the declared edits and nothing else changed. Error(kModel): a name that the file does not store,
-  // another type or shape, a BatchNormalization whose training outputs are used.
+  // another type or shape.
   Model edited(const ModelEdits& edits) const;
   // The same bytes every time. Error(kModel) if the model does not fit in 2 GiB.
   std::string bytes() const;

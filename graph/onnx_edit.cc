@@ -170,6 +170,9 @@ void separate_tensor(onnx::GraphProto& graph, const SeparateTensor& edit) {
 
 // ---- inference form
 
+// Inputs of BatchNormalization. Its outputs 1 and 3 are means, 2 and 4 are variances.
+constexpr int kMean = 3, kVariance = 4;
+
 // Nodes that share names: a graph with the subgraphs in its nodes, or the body of a function.
 class Scope {
  public:
@@ -196,31 +199,47 @@ class Scope {
 
   void to_inference_form() {
     for (NodeList* nodes : lists_) {
-      for (auto& node : *nodes) {
+      std::vector<Copy> copies;
+      for (int i = 0; i < nodes->size(); ++i) {
+        auto& node = (*nodes)[i];
         if (!canonical_domain(node.domain()).empty()) continue;
-        if (node.op_type() == "BatchNormalization") batch_normalization(node);
+        if (node.op_type() == "BatchNormalization") batch_normalization(node, i, copies);
         if (node.op_type() == "Dropout") dropout(node);
       }
+      for (auto copy = copies.rbegin(); copy != copies.rend(); ++copy) insert(*nodes, *copy);
     }
     erase_dropped();
   }
 
  private:
+  // An Identity that goes directly behind the node at `after`.
+  struct Copy {
+    int after;
+    std::string from, to;
+  };
+
+  static void insert(NodeList& nodes, const Copy& copy) {
+    onnx::NodeProto& node = *nodes.Add();
+    node.set_op_type("Identity");
+    node.add_input(copy.from);
+    node.add_output(copy.to);
+    for (int i = nodes.size() - 1; i > copy.after + 1; --i) nodes.SwapElements(i, i - 1);
+  }
+
   // Training form: before opset 7 is_test = 0; 7 to 13 five outputs; from 14 on training_mode = 1 and three outputs.
-  void batch_normalization(onnx::NodeProto& node) {
+  // In inference form the running and the saved statistics that something uses are the ones in force.
+  void batch_normalization(onnx::NodeProto& node, int position, std::vector<Copy>& copies) {
     if (opset_ < 7) set_int(node, "is_test", 1);
     erase_attribute(node, "training_mode");
     for (int i = 1; i < node.output_size(); ++i) {
       const std::string& name = node.output(i);
       if (name.empty()) continue;
-      if (uses_[name] > 0) {
-        throw Error(
-            ErrorKind::kModel,
-            fmt::format("expected only output 0 of {} to be used, so that it can be written in inference form, found a "
-                        "use of '{}'; remove what reads it, or the graph output of that name, from the model",
-                        describe(node), name));
+      const int statistic = i % 2 == 1 ? kMean : kVariance;
+      if (uses_[name] == 0) {
+        dropped_values_.insert(name);
+      } else if (statistic < node.input_size()) {
+        copies.push_back({position, node.input(statistic), name});
       }
-      dropped_values_.insert(name);
     }
     node.mutable_output()->DeleteSubrange(1, std::max(0, node.output_size() - 1));
   }

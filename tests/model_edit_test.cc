@@ -1,6 +1,8 @@
 #include "graph/model.h"
+#include "passes/model_program.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/onnx_text.h"
+#include "tests/support/op_case.h"
 
 namespace onward::test {
 namespace {
@@ -103,6 +105,17 @@ TEST(ModelEdit, LeavesTheOriginalAlone) {
   EXPECT_EQ(model.bytes(), before);
 }
 
+// The outputs of two rows, by name, as the evaluation of a training computes them.
+std::map<std::string, std::vector<double>> evaluated(const Model& model) {
+  ModelProgram program(model, {.loss = LossKind::kNone});
+  const Graph graph = program.program({ProgramMode::kEvaluate, 2});
+  const test::Tensors values =
+      test::evaluate(graph, {{graph.find_value("x"), HostTensor::from<float>({2, 2}, {1, 2, 3, 4})}});
+  std::map<std::string, std::vector<double>> outputs;
+  for (const Value* output : graph.outputs()) outputs[output->name()] = values.at(output).to_double();
+  return outputs;
+}
+
 // ---- B3: inference form from the forms of every opset
 
 const std::string kInputs =
@@ -139,16 +152,54 @@ TEST(ModelEdit, B3_BatchNormalizationOfOpset1And6) {
   }
 }
 
-TEST(ModelEdit, B3_UsedTrainingOutputsAreAnError) {
+std::string identity(const std::string& from, const std::string& to) {
+  return "node { op_type: 'Identity' input: '" + from + "' output: '" + to + "' } ";
+}
+
+TEST(ModelEdit, B3_UsedStatisticsAreThoseInForce) {
   const std::string mode = "attribute { name: 'training_mode' type: INT i: 1 }";
-  expect_edit_error(batch_norm("'y', 'rm', 'rv'", mode, "output { name: 'rm' }"),
-                    "only output 0 of bn (BatchNormalization)", kInference);
-  expect_edit_error(batch_norm("'y', 'rm', 'rv'", mode, "node { op_type: 'Neg' input: 'rv' output: 'z' }"),
-                    "found a use of 'rv'", kInference);
-  expect_edit_error(
-      batch_norm("'y', 'rm', 'rv'", mode, R"(node { op_type: "If" input: "x" output: "z" attribute { name: "then_branch"
-      type: GRAPH g { node { op_type: "Neg" input: "rv" output: "o" } } } })"),
-      "found a use of 'rv'", kInference);
+  const auto expect_copies = [&](const std::string& copies, const std::string& rest) {
+    expect_edit(batch_norm("'y', 'rm', 'rv'", mode, rest), batch_norm("'y'", "", copies + rest), kInference);
+  };
+  expect_copies(identity("m", "rm"), "output { name: 'rm' } value_info { name: 'rm' }");
+  expect_copies(identity("v", "rv"), "node { op_type: 'Neg' input: 'rv' output: 'z' }");
+  expect_copies(identity("m", "rm") + identity("v", "rv"),
+                "node { op_type: 'Add' input: ['rm', 'rv'] output: 'z' } output { name: 'rm' }");
+  expect_copies(identity("v", "rv"), R"(node { op_type: "If" input: "x" output: "z" attribute { name: "then_branch"
+      type: GRAPH g { node { op_type: "Neg" input: "rv" output: "o" } } } })");
+  expect_edit(batch_norm("'y', 'rm', 'rv', 'sm', 'sv'", "", "output { name: 'rv' } output { name: 'sm' }"),
+              batch_norm("'y'", "",
+                         identity("v", "rv") + identity("m", "sm") +
+                             "output { name: 'rv' } output { name: "
+                             "'sm' }"),
+              kInference, 9);
+}
+
+// The running statistics are outputs of the file: under their names they are what the file stores, before and after.
+TEST(ModelEdit, B3_AnEditedFileEvaluatesTheSame) {
+  const auto info = [](const std::string& name, const std::string& dims) {
+    return "name: '" + name + "' type { tensor_type { elem_type: 1 shape { " + dims + " } } } ";
+  };
+  const auto stored = [](const std::string& name, const std::string& values) {
+    return "initializer { name: '" + name + "' data_type: 1 dims: 2 float_data: [" + values + "] } ";
+  };
+  const std::string image = "dim { dim_param: 'N' } dim { dim_value: 2 } ", channels = "dim { dim_value: 2 } ";
+  const std::string tensors = stored("s", "1, 2") + stored("b", "0, 1") + stored("m", "7, 8") + stored("v", "5, 6");
+  const std::string interface = "input { " + info("x", image) + "} output { " + info("y", image) + "} output { " +
+                                info("rm", channels) + "} output { " + info("rv", channels) + "} ";
+  const std::string node = "node { op_type: 'BatchNormalization' input: ['x', 's', 'b', 'm', 'v'] output: ";
+  for (const auto& [opset, outputs] : {std::pair{15,
+                                                 "['y', 'rm', 'rv'] attribute { name: 'training_mode' type: INT i: "
+                                                 "1 } }"},
+                                       std::pair{9, "['y', 'rm', 'rv', 'sm', 'sv'] }"}}) {
+    const Model before = Model::from_bytes(graph_bytes(interface + tensors + node + outputs, opset), "a test");
+    const std::map<std::string, std::vector<double>> expected = evaluated(before);
+    EXPECT_EQ(expected.at("rv"), (std::vector<double>{5, 6})) << opset;
+    EXPECT_EQ(evaluated(before.edited(kInference)), expected) << opset;
+    const ModelEdits trained{.tensors = {{"m", kNew}}, .inference_form = true};
+    EXPECT_EQ(evaluated(before.edited(trained)).at("rm"), (std::vector<double>{3, 4})) << opset;
+    EXPECT_EQ(evaluated(before.edited(trained).edited(trained)), evaluated(before.edited(trained))) << opset;
+  }
 }
 
 TEST(ModelEdit, B3_ReachesSubgraphsAndFunctions) {
