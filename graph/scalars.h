@@ -14,8 +14,7 @@ inline constexpr const char* kRandomStep = "onward.random_step";    // int64, th
 inline constexpr const char* kSampleOffset =
     "onward.sample_offset";  // int64, row of the global batch that is this replica's first
 
-// An output of training programs that guard against it: bool, false when the reduced gradient was not finite and the
-// step changed nothing.
+// An output of training programs that look for it: bool, false when the reduced gradient was not finite.
 inline constexpr const char* kFiniteOutput = "onward.finite";
 
 }  // namespace onward

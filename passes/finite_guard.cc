@@ -21,20 +21,21 @@ std::vector<Value*> guarded_updates(const Graph& graph) {
   return values;
 }
 
-void run(Graph& graph, PassContext& context) {
-  if (!context.options.skip_non_finite) return;
-  std::vector<Value*> checked;
-  for (const ParameterGradient& pair : graph.gradients()) checked.push_back(pair.gradient);
-  if (only_accumulates(context.request.mode)) checked = guarded_updates(graph);
-  if (checked.empty()) return;
-  Value* flag = emit_node(graph, context.registry, {kAllFinite, checked, {kFiniteOutput}, {}, kOrigin}).output(0);
-  graph.add_output(*flag);
+std::vector<Value*> checked_values(const Graph& graph, const PassContext& context) {
+  std::vector<Value*> values;
+  for (const ParameterGradient& pair : graph.gradients()) values.push_back(pair.gradient);
+  const bool skips = context.options.non_finite == NonFinite::kSkip;
+  return skips && only_accumulates(context.request.mode) ? guarded_updates(graph) : values;
+}
+
+// Every update but an accumulator's is made only if the flag is set.
+void guard_updates(Graph& graph, Value* flag, const Registry& registry) {
   const std::vector<StateUpdate> updates = graph.updates();
   graph.clear_updates();
   for (const StateUpdate& update : updates) {
     Value* value = update.updated;
     if (is_guarded(update)) {
-      value = emit_node(graph, context.registry,
+      value = emit_node(graph, registry,
                         {{kOnwardDomain, "Select"},
                          {flag, update.updated, update.state},
                          {update.state->name() + ".guarded"},
@@ -44,6 +45,15 @@ void run(Graph& graph, PassContext& context) {
     }
     graph.add_update(*update.state, *value);
   }
+}
+
+void run(Graph& graph, PassContext& context) {
+  if (context.options.non_finite == NonFinite::kIgnore) return;
+  const std::vector<Value*> checked = checked_values(graph, context);
+  if (checked.empty()) return;
+  Value* flag = emit_node(graph, context.registry, {kAllFinite, checked, {kFiniteOutput}, {}, kOrigin}).output(0);
+  graph.add_output(*flag);
+  if (context.options.non_finite == NonFinite::kSkip) guard_updates(graph, flag, context.registry);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class OptimizerPass {
 
   void run() {
     if (options_.optimizer == OptimizerKind::kNone || graph_.gradients().empty()) return;
-    flag_ = finite_flag(graph_);
+    if (options_.non_finite == NonFinite::kSkip) flag_ = finite_flag(graph_);
     rate_ = scalar(kLearningRate, DType::kFloat64);
     if (is_adam()) step_ = scalar(kOptimizerStep, DType::kInt64);
     for (const Members& bucket : buckets()) {
@@ -63,7 +63,7 @@ class OptimizerPass {
   // When nothing can be stepped before all gradients are there, fewer nodes do it.
   std::vector<Members> buckets() const {
     ProgramOptions cut = options_;
-    if (options_.clip_norm > 0 || options_.skip_non_finite) {
+    if (options_.clip_norm > 0 || options_.non_finite == NonFinite::kSkip) {
       cut.first_bucket_mib = cut.bucket_mib = std::numeric_limits<double>::infinity();
     }
     return gradient_buckets(graph_, cut);
@@ -155,7 +155,7 @@ class OptimizerPass {
   const Registry& registry_;
   Value* rate_ = nullptr;
   Value* step_ = nullptr;  // only where the op reads it
-  Value* flag_ = nullptr;
+  Value* flag_ = nullptr;  // only where it decides whether the step is made
 };
 
 }  // namespace

@@ -14,6 +14,12 @@ enum class BatchNormMode : uint8_t { kSync, kLocal, kRank0 };
 enum class OptimizerKind : uint8_t { kNone, kSgd, kMomentum, kNesterov, kAdam, kAdamW };
 enum class LossKind : uint8_t { kNone, kAuto, kCrossEntropy };
 enum class InitKind : uint8_t { kKeep, kKaiming };
+// What a program does about a reduced gradient that is not finite.
+enum class NonFinite : uint8_t {
+  kIgnore,  // nothing: the step updates with it
+  kReport,  // the step updates, and an output says so
+  kSkip,    // the step changes nothing, and an output says so
+};
 
 // Everything the passes need to know, as plain data. The command line fills it.
 struct ProgramOptions {
@@ -43,9 +49,9 @@ struct ProgramOptions {
   bool no_decay_bias = false;       // other one-dimensional biases take none
   std::vector<std::string> freeze;  // globs over parameter names
 
-  double clip_norm = 0;          // 0: off; limit of the global L2 norm of the reduced gradient
-  double clip_value = 0;         // 0: off; limit of every element of the reduced gradient
-  bool skip_non_finite = false;  // --on-nan skip: a step whose reduced gradient is not finite changes nothing
+  double clip_norm = 0;   // 0: off; limit of the global L2 norm of the reduced gradient
+  double clip_value = 0;  // 0: off; limit of every element of the reduced gradient
+  NonFinite non_finite = NonFinite::kIgnore;
 
   double bucket_mib = 25;       // cap of a gradient bucket
   double first_bucket_mib = 1;  // the first is small, so that communication starts early

@@ -5,10 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <utility>
 
 #include "graph/error.h"
 #include "graph/scalars.h"
 #include "runtime/checkpoint_folder.h"
+#include "runtime/event.h"
 
 namespace onward {
 
@@ -24,30 +27,43 @@ int64_t sample_count(const std::vector<Batch>& batches) {
   return count;
 }
 
-ProgramMode mode_of(std::size_t batch, std::size_t batches) {
-  if (batches == 1) return ProgramMode::kTrain;
-  if (batch == 0) return ProgramMode::kAccumulateFirst;
-  return batch + 1 == batches ? ProgramMode::kTrainAccumulated : ProgramMode::kAccumulateNext;
-}
-
 // Sums over the batches of one update: nothing between two updates needs them.
 bool is_accumulator(const std::string& name) { return name.ends_with(".accumulated"); }
 
+// What of the run is sound, and what to do, once something is not finite.
+std::string after_non_finite(const std::string& folder) {
+  const std::string last = (std::filesystem::path(folder) / kLastCheckpoint).string();
+  std::error_code error;
+  const bool saved = !folder.empty() && std::filesystem::exists(last, error);
+  return fmt::format(
+      "{}. Try a smaller --lr, --clip-norm, or --on-nan skip",
+      saved ? fmt::format("the last checkpoint, '{}', is from before", last) : "no checkpoint was written yet");
+}
+
 // A damaged state must not take the place of a good checkpoint.
-void check_finite(const Checkpoint& checkpoint) {
+void check_state_finite(const Checkpoint& checkpoint, const std::string& folder) {
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (!is_floating(tensor.dtype())) continue;
     for (const double value : tensor.to_double()) {
       if (std::isfinite(value)) continue;
-      throw Error(ErrorKind::kRun,
-                  fmt::format("'{}' is not finite after step {}; the last checkpoint is from before. Try a smaller "
-                              "--lr, --clip-norm, or --on-nan skip",
-                              name, checkpoint.position.step));
+      throw Error(ErrorKind::kRun, fmt::format("'{}' is not finite after step {}; {}", name, checkpoint.position.step,
+                                               after_non_finite(folder)));
     }
   }
 }
 
+// Arithmetic may leave a sign on what is not a number; it says nothing.
+double without_nan_sign(double number) {
+  return std::isnan(number) ? std::numeric_limits<double>::quiet_NaN() : number;
+}
+
 }  // namespace
+
+ProgramMode update_mode(std::size_t batch, std::size_t batches) {
+  if (batches == 1) return ProgramMode::kTrain;
+  if (batch == 0) return ProgramMode::kAccumulateFirst;
+  return batch + 1 == batches ? ProgramMode::kTrainAccumulated : ProgramMode::kAccumulateNext;
+}
 
 Trainer::Trainer(ReplicaGroup& replicas, Loader& train, Loader* test, TrainerOptions options, TrainerEvents events,
                  const std::atomic<int>* interrupt)
@@ -88,13 +104,25 @@ TrainingEnd Trainer::run() {
   replicas_.broadcast_state();
   replicas_.check_parameters_equal();
   bool going = true;
-  while (going && position_.epoch < options_.epochs && !limit_reached()) going = run_epoch();
+  try {
+    going = run_epochs();
+  } catch (...) {
+    save_after(*current_error());
+    throw;
+  }
   if (last_save_failed_) {
     throw Error(
         ErrorKind::kRun,
         fmt::format("the final checkpoint could not be written to '{}'; earlier ones are intact", options_.folder));
   }
   return going ? TrainingEnd::kDone : TrainingEnd::kInterrupted;
+}
+
+// False if the run was interrupted.
+bool Trainer::run_epochs() {
+  bool going = true;
+  while (going && position_.epoch < options_.epochs && !limit_reached()) going = run_epoch();
+  return going;
 }
 
 bool Trainer::limit_reached() const { return options_.max_steps > 0 && position_.step >= options_.max_steps; }
@@ -132,14 +160,15 @@ void Trainer::run_update(const std::vector<Batch>& batches) {
   const auto begin = Clock::now();
   const double rate = options_.schedule.rate(position_.step);
   const double loss = run_batches(batches, rate);
-  if (!std::isfinite(loss) && options_.stop_on_nan) {
-    throw Error(
-        ErrorKind::kRun,
-        fmt::format("the loss is {} at step {} (epoch {}, learning rate {:g}); the last checkpoint is from before. "
-                    "Try a smaller --lr, --clip-norm, or --on-nan skip",
-                    loss, position_.step + 1, position_.epoch + 1, rate));
-  }
+  if (options_.stop_on_nan) check_finite(loss, rate);
   after_update(batches, loss, rate, seconds_since(begin));
+}
+
+void Trainer::check_finite(double loss, double rate) const {
+  if (std::isfinite(loss) && gradient_finite_) return;
+  const std::string what = std::isfinite(loss) ? "the gradient is not finite" : fmt::format("the loss is {}", loss);
+  throw Error(ErrorKind::kRun, fmt::format("{} at step {} (epoch {}, learning rate {:g}); {}", what, position_.step + 1,
+                                           position_.epoch + 1, rate, after_non_finite(options_.folder)));
 }
 
 // The loss of the update, over all its batches: the program that ends an accumulation reports the whole of it.
@@ -152,10 +181,12 @@ double Trainer::run_batches(const std::vector<Batch>& batches, double rate) {
   for (const Batch& batch : batches) check_batch_labels(batch, options_.loss);
   double loss = 0;
   gradient_finite_ = true;
+  unsaved_ = false;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     scalars[kRandomStep] = static_cast<double>(position_.batch + static_cast<int64_t>(i));
-    const auto outputs = replicas_.run(mode_of(i, batches.size()), batch_feeds(batches[i], options_.inputs, scalars));
-    loss = outputs.front().at("loss").to_double().front();
+    const auto outputs =
+        replicas_.run(update_mode(i, batches.size()), batch_feeds(batches[i], options_.inputs, scalars));
+    loss = without_nan_sign(outputs.front().at("loss").to_double().front());
     const auto finite = outputs.front().find(kFiniteOutput);
     if (finite != outputs.front().end() && finite->second.to_int64().front() == 0) gradient_finite_ = false;
   }
@@ -178,6 +209,7 @@ void Trainer::after_update(const std::vector<Batch>& batches, double loss, doubl
                                 std::isfinite(loss) ? ", its gradient is not finite" : ""));
   }
   last_rate_ = rate;
+  unsaved_ = true;
   if (events_.step) events_.step({position_, train_.steps_per_epoch(), loss, rate, samples, seconds});
   if (options_.save_every > 0 && position_.step % options_.save_every == 0) save(false);
 }
@@ -188,7 +220,9 @@ void Trainer::finish_epoch(double seconds, int64_t samples, bool whole) {
   report.epoch = position_.epoch + 1;
   report.loss = position_.epoch_samples ? position_.epoch_loss / static_cast<double>(position_.epoch_samples) : 0;
   report.examples_per_second = seconds > 0 ? static_cast<double>(samples) / seconds : 0;
+  const bool unsaved = std::exchange(unsaved_, false);  // nothing is sound if the replicas differ
   report.parameters_hash = replicas_.check_parameters_equal();
+  unsaved_ = unsaved;
   report.test = evaluate_now();
   if (interrupted()) {  // the figures may be of a part of the test data: the epoch is finished after a resume
     save(false);
@@ -216,10 +250,18 @@ Evaluation Trainer::evaluate_now() {
   if (!test_) return {};
   const std::vector<TensorMap> own = local_tensors();
   if (!own.empty()) write_local(std::vector<TensorMap>(own.size(), shared_local(own)));
-  const Evaluation result =
-      evaluate(replicas_, *test_, options_.inputs, options_.loss, {}, [this] { return interrupted(); });
-  if (options_.local_state == LocalState::kMean && !own.empty()) write_local(own);
-  return result;
+  const auto restore = [&] {
+    if (options_.local_state == LocalState::kMean) write_local(own);
+  };
+  try {
+    const Evaluation result =
+        evaluate(replicas_, *test_, options_.inputs, options_.loss, {}, [this] { return interrupted(); });
+    restore();
+    return result;
+  } catch (...) {
+    restore();
+    throw;
+  }
 }
 
 std::vector<TensorMap> Trainer::local_tensors() {
@@ -263,8 +305,9 @@ bool Trainer::save(bool best) {
   last_save_failed_ = false;
   try {
     const Checkpoint current = checkpoint();
-    check_finite(current);
+    check_state_finite(current, options_.folder);
     save_to_folder(options_.folder, current, best, options_.keep);
+    unsaved_ = false;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kRun) throw;
     last_save_failed_ = true;
@@ -272,6 +315,19 @@ bool Trainer::save(bool best) {
       events_.warning(fmt::format("the checkpoint of step {} was not saved: {}", position_.step, error.message()));
   }
   return !last_save_failed_;
+}
+
+// Bad data or a failed evaluation costs no completed step. A failed device may have left anything behind.
+void Trainer::save_after(const Error& error) {
+  const bool sound = error.kind() == ErrorKind::kData || error.kind() == ErrorKind::kRun;
+  if (!sound || !unsaved_ || options_.folder.empty()) return;
+  try {
+    if (save(false) && events_.warning)
+      events_.warning(fmt::format("step {} is saved in '{}'; go on with --resume auto", position_.step,
+                                  (std::filesystem::path(options_.folder) / kLastCheckpoint).string()));
+  } catch (const std::exception& failure) {  // the first error is the one to report
+    if (events_.warning) events_.warning(fmt::format("step {} was not saved: {}", position_.step, failure.what()));
+  }
 }
 
 }  // namespace onward

@@ -26,7 +26,7 @@ struct TrainerOptions {
   int64_t max_steps = 0;   // ends the run early; 0: no limit. Does not change the schedule
   int64_t accumulate = 1;  // global batches whose gradients make one update
   Schedule schedule;
-  bool stop_on_nan = true;  // else the program itself skips such steps
+  bool stop_on_nan = true;  // at a loss or gradient that is not finite; else the program itself skips such steps
   BatchInputs inputs;
   LossInfo loss;
   LocalState local_state = LocalState::kNone;
@@ -65,6 +65,9 @@ struct TrainerEvents {
   std::function<void(const std::string&)> warning;
 };
 
+// What the program of the batch with this index does, in an update made from so many batches.
+ProgramMode update_mode(std::size_t batch, std::size_t batches);
+
 enum class TrainingEnd : uint8_t { kDone, kInterrupted };
 
 // Runs the epochs of a training: batches, updates, evaluation, checkpoints. The figures of an epoch do not depend on
@@ -81,7 +84,8 @@ class Trainer {
   void resume(const Checkpoint& checkpoint);
 
   // Starts with the parameters of global rank 0 on every replica.
-  // Errors: kData (labels), kRun (non-finite loss, replicas that differ, a final checkpoint that could not be written).
+  // Errors: kData (labels), kRun (a loss or gradient that is not finite, replicas that differ, a final checkpoint that
+  // could not be written). What stops the run between two updates leaves a checkpoint of the last one behind.
   TrainingEnd run();
 
   const TrainingPosition& position() const { return position_; }
@@ -90,9 +94,11 @@ class Trainer {
  private:
   bool limit_reached() const;
   bool interrupted() const;
+  bool run_epochs();
   bool run_epoch();
   void run_update(const std::vector<Batch>& batches);
   double run_batches(const std::vector<Batch>& batches, double rate);
+  void check_finite(double loss, double rate) const;
   void after_update(const std::vector<Batch>& batches, double loss, double rate, double seconds);
   void finish_epoch(double seconds_before_test, int64_t samples, bool whole);
   Evaluation evaluate_now();
@@ -101,6 +107,7 @@ class Trainer {
   TensorMap shared_local(const std::vector<TensorMap>& tensors) const;
   // False, after a warning, if the file could not be written.
   bool save(bool best);
+  void save_after(const Error& error);
 
   ReplicaGroup& replicas_;
   Loader& train_;
@@ -112,7 +119,8 @@ class Trainer {
   std::vector<int64_t> last_shares_;
   double last_rate_ = 0;
   bool last_save_failed_ = false;
-  bool gradient_finite_ = true;  // of the last update, where the program guards against it
+  bool gradient_finite_ = true;  // of the last update, where the program looks at it
+  bool unsaved_ = false;         // the state is that of position_, sound, and no checkpoint has it yet
 };
 
 }  // namespace onward

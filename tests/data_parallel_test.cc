@@ -119,7 +119,7 @@ TEST(DataParallel, ClipsByNormBeforeValue) {
 
 TEST(DataParallel, ANonFiniteStepChangesNothing) {
   ProgramOptions options = sgd();
-  options.skip_non_finite = true;
+  options.non_finite = NonFinite::kSkip;
   options.clip_value = 1;  // would hide an infinity
   options.optimizer = OptimizerKind::kAdam;
   Trainer trainer(given_gradients, options, {1, 1});
@@ -133,7 +133,7 @@ TEST(DataParallel, ANonFiniteStepChangesNothing) {
 
 TEST(DataParallel, ANonFiniteStepKeepsRunningStatisticsAndAFiniteOneMovesThem) {
   ProgramOptions guarded = sgd();
-  guarded.skip_non_finite = true;
+  guarded.non_finite = NonFinite::kSkip;
   Trainer with(small_resnet, guarded, {2, 2}), without(small_resnet, sgd(), {2, 2});
   NamedTensors batch = small_resnet_batch(4, 1);
   with.step(batch, 0.1);
@@ -156,7 +156,7 @@ Graph two_gradients(int64_t rows) {
 
 TEST(DataParallel, OneNonFiniteGradientSkipsTheStepOfAll) {
   ProgramOptions options = sgd();
-  options.skip_non_finite = true;
+  options.non_finite = NonFinite::kSkip;
   const HostTensor bad = vector_of({1, std::numeric_limits<double>::infinity()}), good = vector_of({1, 1});
   Trainer trainer(two_gradients, options, {1, 1});
   for (const bool first : {true, false}) {
@@ -171,7 +171,7 @@ TEST(DataParallel, OneNonFiniteGradientSkipsTheStepOfAll) {
 
 TEST(DataParallel, ANonFiniteMicroBatchKeepsRunningStatistics) {
   ProgramOptions options = sgd();
-  options.skip_non_finite = true;
+  options.non_finite = NonFinite::kSkip;
   Trainer trainer(small_resnet, options, {4, 4});
   NamedTensors batch = small_resnet_batch(8, 1);
   trainer.step(batch, 0.1, 2);
@@ -187,9 +187,25 @@ TEST(DataParallel, ANonFiniteMicroBatchKeepsRunningStatistics) {
   }
 }
 
+TEST(DataParallel, ANonFiniteStepMayOnlyBeReported) {
+  ProgramOptions options = sgd();
+  options.non_finite = NonFinite::kReport;
+  for (const int micro_batches : {1, 2}) {
+    Trainer trainer(given_gradients, options, {2, 2});
+    EXPECT_EQ(number(trainer.step({{"g", vector_of({1, 1, 1, 1})}}, 1, micro_batches).at(kFiniteOutput)), 1);
+    const double infinity = std::numeric_limits<double>::infinity();
+    const NamedTensors out = trainer.step({{"g", vector_of({1, infinity, 1, 1})}}, 1, micro_batches);
+    EXPECT_EQ(number(out.at(kFiniteOutput)), 0);
+    EXPECT_EQ(number(trainer.replicas.stored("w")), -infinity);
+  }
+  options.replicas = 2;
+  const Graph graph = make_program(given_gradients(2), options, {.local_batch = 2}).graph;
+  for (const auto& node : graph.nodes()) EXPECT_FALSE(node->is("Select", kOnwardDomain)) << node->text();
+}
+
 TEST(DataParallel, ANonFiniteMicroBatchSkipsTheWholeStep) {
   ProgramOptions options = sgd();
-  options.skip_non_finite = true;
+  options.non_finite = NonFinite::kSkip;
   Trainer trainer(given_gradients, options, {2, 2});
   trainer.step({{"g", vector_of({std::nan(""), 1, 1, 1})}}, 1, 2);
   EXPECT_EQ(number(trainer.replicas.stored("w")), 1);
@@ -350,7 +366,7 @@ TEST(DataParallel, ClippingAndGuardTrainAsOneToo) {
   ProgramOptions options;
   options.optimizer = OptimizerKind::kMomentum;
   options.clip_norm = 0.1;
-  options.skip_non_finite = true;
+  options.non_finite = NonFinite::kSkip;
   expect_same_training(options, {3, 3, 2});
 }
 

@@ -23,6 +23,8 @@ struct Setting {
   OptimizerKind optimizer = OptimizerKind::kMomentum;
   DType precision = DType::kFloat32;
   std::size_t wrong_labels = 0;  // of the first test samples
+  NonFinite non_finite = NonFinite::kIgnore;
+  std::optional<int64_t> bad_training_label, bad_test_label;  // of this sample
 };
 
 // A LeNet for 14x14 images on generated data, with all that a trainer needs.
@@ -36,6 +38,8 @@ class Rig {
     train_data_ = make_synthetic(synthetic, Split::kTrain);
     test_data_ = make_synthetic(synthetic, Split::kTest);
     for (std::size_t i = 0; i < setting.wrong_labels; ++i) test_data_.labels[i] = (test_data_.labels[i] + 1) % 10;
+    if (setting.bad_training_label) train_data_.labels.at(static_cast<std::size_t>(*setting.bad_training_label)) = 99;
+    if (setting.bad_test_label) test_data_.labels.at(static_cast<std::size_t>(*setting.bad_test_label)) = 99;
     train_ = loader(train_data_, setting, setting.shuffle);
     test_ = loader(test_data_, setting, false);
     options.inputs = {"input", "label"};
@@ -44,7 +48,10 @@ class Rig {
     for (const int64_t share : {int64_t{1}, setting.batch / setting.replicas})
       replicas_.prepare({ProgramMode::kTrain, share});
     TrainerEvents events;
-    events.step = [this](const StepReport& report) { steps.push_back(report); };
+    events.step = [this](const StepReport& report) {
+      steps.push_back(report);
+      if (after_step) after_step();
+    };
     events.epoch = [this](const EpochReport& report) { epochs.push_back(report); };
     events.warning = [this](const std::string& text) { warnings.push_back(text); };
     trainer_ =
@@ -59,6 +66,7 @@ class Rig {
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;
   std::vector<std::string> warnings;
+  std::function<void()> after_step;
 
  private:
   static ProgramOptions program_options(const Setting& setting) {
@@ -66,6 +74,7 @@ class Rig {
     options.replicas = setting.replicas;
     options.optimizer = setting.optimizer;
     options.precision = setting.precision;
+    options.non_finite = setting.non_finite;
     return options;
   }
 
@@ -192,12 +201,101 @@ TEST(Trainer, AnInterruptionSavesAtTheNextStep) {
   EXPECT_EQ(load_checkpoint(folder.file("last.safetensors")).position.step, 1);
 }
 
+// ---- values that are not finite
+
 TEST(Trainer, ANonFiniteLossStopsTheRun) {
   Rig rig({});
   HostTensor bias(DType::kFloat32, {10});
-  bias.edit_values<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+  bias.edit_values<float>()[0] = -std::numeric_limits<float>::quiet_NaN();
   rig.replicas().write_all("fc3.bias", bias);
-  EXPECT_THROW(rig.trainer().run(), Error);
+  expect_error(ErrorKind::kRun,
+               "the loss is nan at step 1 (epoch 1, learning rate 0.05); no checkpoint was written yet. Try",
+               [&] { rig.trainer().run(); });
+}
+
+void fill(Rig& rig, const std::string& name, const Shape& shape, std::size_t count, float value) {
+  HostTensor tensor(DType::kFloat32, shape);
+  std::fill_n(tensor.edit_values<float>().begin(), count, value);
+  rig.replicas().write_all(name, tensor);
+}
+
+// The scores are of the order of 500, but what fc2 outputs is so small, and what fc3 makes of it so steep, that the
+// gradient of fc2 leaves the range of fp32.
+void make_gradient_overflow(Rig& rig) {
+  fill(rig, "fc1.bias", {120}, 120, 1000);
+  fill(rig, "fc2.weight", {84, 120}, 0, 0);
+  fill(rig, "fc2.bias", {84}, 84, 2e-38f);
+  fill(rig, "fc3.weight", {10, 84}, 84, 3e38f);
+}
+
+TrainerOptions saving_in(const TemporaryFolder& folder) {
+  TrainerOptions options;
+  options.folder = folder.path().string();
+  return options;
+}
+
+TEST(Trainer, ANonFiniteGradientStopsTheRunBeforeItsStateCanBeSaved) {
+  const TemporaryFolder folder;
+  TrainerOptions options = saving_in(folder);
+  options.save_every = 1;
+  Rig rig({.non_finite = NonFinite::kReport}, options);
+  make_gradient_overflow(rig);
+  expect_error(ErrorKind::kRun, "the gradient is not finite at step 1 (epoch 1, learning rate 0.05); no checkpoint",
+               [&] { rig.trainer().run(); });
+  EXPECT_FALSE(std::filesystem::exists(folder.file("last.safetensors")));
+  EXPECT_TRUE(rig.steps.empty());
+}
+
+TEST(Trainer, TheMessageAboutANonFiniteGradientNamesTheCheckpoint) {
+  const TemporaryFolder folder;
+  Rig rig({.non_finite = NonFinite::kReport}, saving_in(folder));
+  rig.trainer().run();
+  Rig next({.non_finite = NonFinite::kReport}, saving_in(folder));
+  make_gradient_overflow(next);
+  expect_error(ErrorKind::kRun, "the last checkpoint, '" + folder.file("last.safetensors") + "', is from before",
+               [&] { next.trainer().run(); });
+  EXPECT_EQ(load_checkpoint(folder.file("last.safetensors")).position.step, 2);
+}
+
+// ---- errors between two updates
+
+TEST(Trainer, ABadLabelInTheMiddleOfAnEpochCostsNoStep) {
+  const TemporaryFolder folder;
+  Rig rig({.shuffle = false, .bad_training_label = 8}, saving_in(folder));  // in the second batch
+  expect_error(ErrorKind::kData, "99", [&] { rig.trainer().run(); });
+  const TrainingPosition position = load_checkpoint(folder.file("last.safetensors")).position;
+  EXPECT_EQ(position.step, 1);
+  EXPECT_EQ(position.batch_in_epoch, 1);
+  ASSERT_EQ(rig.warnings.size(), 1u);
+  EXPECT_THAT(rig.warnings[0], testing::HasSubstr("step 1 is saved in '" + folder.file("last.safetensors") + "'"));
+}
+
+TEST(Trainer, ABadLabelInTheFirstBatchLeavesNoCheckpoint) {
+  const TemporaryFolder folder;
+  Rig rig({.shuffle = false, .bad_training_label = 0}, saving_in(folder));
+  expect_error(ErrorKind::kData, "99", [&] { rig.trainer().run(); });
+  EXPECT_FALSE(std::filesystem::exists(folder.file("last.safetensors")));
+}
+
+TEST(Trainer, ABadLabelInTheEvaluationCostsNoEpoch) {
+  const TemporaryFolder folder;
+  Rig rig({.shuffle = false, .bad_test_label = 8}, saving_in(folder));
+  expect_error(ErrorKind::kData, "99", [&] { rig.trainer().run(); });
+  const Checkpoint saved = load_checkpoint(folder.file("last.safetensors"));
+  EXPECT_EQ(saved.position.batch_in_epoch, 2);
+  Rig rest({.shuffle = false}, saving_in(folder));
+  rest.trainer().resume(saved);
+  EXPECT_EQ(rest.trainer().run(), TrainingEnd::kDone);
+  EXPECT_TRUE(rest.steps.empty());
+  EXPECT_EQ(rest.epochs.size(), 1u);
+}
+
+TEST(Trainer, ReplicasThatDifferAreNotSaved) {
+  const TemporaryFolder folder;
+  Rig rig({}, saving_in(folder));
+  rig.after_step = [&] { rig.replicas().store(1).write("fc3.bias", HostTensor(DType::kFloat32, {10})); };
+  expect_error(ErrorKind::kRun, "the same parameters on every replica", [&] { rig.trainer().run(); });
+  EXPECT_FALSE(std::filesystem::exists(folder.file("last.safetensors")));
 }
 
 }  // namespace

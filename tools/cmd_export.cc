@@ -4,6 +4,7 @@
 #include "graph/error.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/model_program.h"
+#include "passes/onnx_form.h"
 #include "runtime/device.h"
 #include "tools/checkpoint_model.h"
 #include "tools/command.h"
@@ -36,8 +37,10 @@ Model training_graph(const Model& trained, const RunFiles& files) {
   const Options run = parse_options(
       spec, files.config.empty() ? std::vector<std::string>{} : std::vector<std::string>{"--config", files.config});
   const auto replicas = static_cast<int>(parse_devices(run.text("devices")).size());
-  ModelProgram program(trained, program_options(run, replicas));
-  return Model::from_graph(program.program({ProgramMode::kTrain, 1}));
+  ModelProgram program(trained, training_options(run, replicas));
+  Graph graph = program.program({ProgramMode::kTrain, 1});
+  to_onnx_form(graph);
+  return Model::from_graph(graph);
 }
 
 int run(const Options& options) {

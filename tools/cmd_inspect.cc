@@ -74,7 +74,7 @@ Inspection inspect(const Options& options, const RunnerHooks& hooks) {
   const auto replicas = static_cast<int64_t>(result.devices.size());
   const int64_t batch = std::max(options.integer("batch-size", 1), options.given("batch-size") ? 1 : replicas);
   result.local_batch = split_batch(batch, replicas).front().count;
-  ProgramOptions program_opts = program_options(options, static_cast<int>(replicas));
+  ProgramOptions program_opts = training_options(options, static_cast<int>(replicas));
   if (!result.training) {
     program_opts.loss = LossKind::kNone;
     program_opts.keep_file_mode = true;

@@ -51,7 +51,7 @@ void read_optimizer(const Options& options, ProgramOptions& program) {
   for (const std::string& globs : options.texts("freeze")) {
     for (const std::string& glob : split(globs)) program.freeze.push_back(glob);
   }
-  program.skip_non_finite = options.text("on-nan") == "skip";
+  if (options.text("on-nan") == "skip") program.non_finite = NonFinite::kSkip;
   program.init = options.text("init") == "kaiming" ? InitKind::kKaiming : InitKind::kKeep;
   read_no_decay(options, program);
 }
@@ -236,6 +236,12 @@ ProgramOptions program_options(const Options& options, int replicas) {
     program.loss = options.text("loss") == "auto" ? LossKind::kAuto : LossKind::kCrossEntropy;
   }
   if (options.has("freeze")) read_optimizer(options, program);
+  return program;
+}
+
+ProgramOptions training_options(const Options& options, int replicas) {
+  ProgramOptions program = program_options(options, replicas);
+  if (program.non_finite == NonFinite::kIgnore) program.non_finite = NonFinite::kReport;
   return program;
 }
 

@@ -25,6 +25,8 @@ std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups);
 
 // What the options mean for the passes. Reads only options that the command has (`has` below).
 ProgramOptions program_options(const Options& options, int replicas);
+// The same for the programs of `onward train`, which looks at every gradient for values that are not finite.
+ProgramOptions training_options(const Options& options, int replicas);
 
 // The values of --devices (with --threads), --normalize and --augment; mistakes come with the nearest valid word.
 std::vector<Device> chosen_devices(const Options& options);
