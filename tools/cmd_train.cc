@@ -15,6 +15,7 @@
 #include "tools/interrupt.h"
 #include "tools/log.h"
 #include "tools/option_groups.h"
+#include "tools/prepare_batches.h"
 #include "tools/progress.h"
 #include "tools/resume_check.h"
 #include "tools/run_folder.h"
@@ -112,13 +113,13 @@ LocalState local_state(const Options& options) {
                                          : LocalState::kFirst;
 }
 
-// A short last batch may hold one value per channel; better to know before the first epoch than at its end.
-void check_last_batch(const Options& options, Training& training) {
-  const int64_t batch = options.integer("batch-size", 1);
-  const int64_t last = training.train_data.count() % batch;
-  if (last == 0 || options.flag("drop-last")) return;
-  const auto shares = split_batch(last, static_cast<int64_t>(training.session.devices.size()));
-  training.session.program->program(ProgramRequest{.local_batch = shares.front().count, .global_batch = last}, {});
+// Better to know before the first epoch than at its end what is wrong with its short last batch.
+void prepare_all_batches(const Options& options, const Training& training) {
+  const Sampler sampler({.samples = training.train_data.count(),
+                         .batch_size = options.integer("batch-size", 1),
+                         .drop_last = options.flag("drop-last")});
+  prepare_batches(training.session,
+                  batch_kinds(sampler, options.integer("accumulate", 1), options.integer("max-steps", 0)));
 }
 
 TrainerOptions trainer_options(const Options& options, const Training& training, const Schedule& schedule) {
@@ -239,7 +240,7 @@ Training set_up(Options& options, const Model& model) {
   replica_options.winograd = options.flag("winograd");
   replica_options.winograd_for = chosen_algorithms(options);
   const bool tune = asks_to_measure(options);
-  training.session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices, mode,
+  training.session = open_session(model, training_options(options, static_cast<int>(devices.size())), devices, mode,
                                   batch, replica_options, tune);
   if (tune) options.replace("autotune", autotune_text(training.session.winograd_for));
   if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
@@ -248,11 +249,11 @@ Training set_up(Options& options, const Model& model) {
   training.test_data = open_data(options, training.session, Split::kTest);
   training.train = open_loader(options, training.session, training.train_data, ProgramMode::kTrain, true);
   training.test = open_loader(options, training.session, training.test_data, ProgramMode::kEvaluate, false);
-  check_last_batch(options, training);
   training.data = identity(training.train_data);
   const std::string changes =
       resumes ? changes_since(options, training.data, training.checkpoint, training.resume_from) : "";
   if (!changes.empty()) warn(changes);
+  prepare_all_batches(options, training);
   if (!options.flag("dry-run")) training.folder = RunFolder::create(options.text("out"), options.given("resume"));
   return training;
 }
