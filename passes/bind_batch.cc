@@ -37,7 +37,6 @@ class BatchBinder {
     }
   }
 
-  bool is_open(const Dim& dim) const { return !dim.known() && !options_.dimensions.contains(dim.name); }
   static bool has_rows(const Value& input) { return input.type.dims && !input.type.dims->empty(); }
 
   void find_batch() {
@@ -45,16 +44,15 @@ class BatchBinder {
     for (const Value* input : inputs_) {
       if (!has_rows(*input) || options_.input_shapes.contains(input->name())) continue;
       const Dim& first = input->type.dims->front();
-      any_open_ |= is_open(first);
-      if (is_open(first) && !first.name.empty()) batch_names_.insert(first.name);
+      any_open_ |= !first.known();
+      if (!first.known() && !first.name.empty()) batch_names_.insert(first.name);
       if (first.known() && !fixed) fixed = &first;
     }
     if (!any_open_ && fixed) fixed_rows_ = fixed->value;
   }
 
   bool is_batch(const Dim& dim) const {
-    if (!dim.known()) return is_open(dim);
-    return dim.value == 1 || (fixed_rows_ > 0 && dim.value == fixed_rows_);
+    return !dim.known() || dim.value == 1 || (fixed_rows_ > 0 && dim.value == fixed_rows_);
   }
 
   void bind(Value& input) const {
@@ -86,13 +84,12 @@ class BatchBinder {
     const Dim& dim = (*declared.dims)[axis];
     if (axis == 0 && is_batch(dim)) return rows_;
     if (dim.known()) return dim.value;
-    const auto given = options_.dimensions.find(dim.name);
-    if (given != options_.dimensions.end()) return given->second;
     if (batch_names_.contains(dim.name)) return rows_;
-    throw Error(ErrorKind::kModel,
-                fmt::format("expected a number for dimension {} of the input '{}', found {}; give the size "
-                            "of '{}'",
-                            axis, input.name(), declared.text(), dim.name.empty() ? input.name() : dim.name));
+    throw Error(
+        ErrorKind::kModel,
+        fmt::format("expected a number for dimension {} of the input '{}', found {}; only the batch may be left "
+                    "open: export the model with a number there",
+                    axis, input.name(), declared.text()));
   }
 
   const ProgramOptions& options_;

@@ -42,7 +42,6 @@ Value* logits_behind(const Value& output, std::string& op) {
 std::vector<Scores> candidates(const Graph& graph, const PassContext& context) {
   std::vector<Scores> list;
   for (Value* output : graph.outputs()) {
-    if (!context.options.scores.empty() && output->name() != context.options.scores) continue;
     if (!is_scores(*output, context.request.local_batch)) continue;
     Scores scores{output, output->name(), ""};
     if (Value* logits = logits_behind(*output, scores.behind)) scores.value = logits;
@@ -80,7 +79,7 @@ Scores find_scores(const Graph& graph, const PassContext& context) {
   for (const Scores& scores : list) names.push_back("'" + scores.output + "'");
   throw Error(ErrorKind::kModel,
               fmt::format("expected one output with scores per class to attach cross entropy to, found {}: "
-                          "{}; name the one that is meant, or remove the others from the model",
+                          "{}; remove the others from the model's outputs",
                           names.size(), fmt::join(names, ", ")));
 }
 

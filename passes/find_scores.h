@@ -13,7 +13,7 @@ struct Scores {
 };
 
 // The one output with scores for at least two classes; the scores before a Softmax or LogSoftmax at its end.
-// Error(kModel) listing the outputs if none or several qualify; options.scores names the one that is meant.
+// Error(kModel) listing the outputs if none or several qualify.
 Scores find_scores(const Graph& graph, const PassContext& context);
 
 // nullptr if no output qualifies or several do.

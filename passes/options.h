@@ -27,8 +27,6 @@ struct ProgramOptions {
   Backend backend = Backend::kCpu;
   DType precision = DType::kFloat32;  // kFloat32 or kFloat64: the type of parameters and activations
 
-  // Sizes of symbolic dimensions other than the batch, by name.
-  std::map<std::string, int64_t> dimensions;
   // Exact shapes of inputs, by name, over what the file declares; -1 stands for the local batch.
   std::map<std::string, Shape> input_shapes;
   // Leave BatchNormalization and Dropout in the form (training or inference) that the file has them in. Otherwise the
@@ -37,7 +35,6 @@ struct ProgramOptions {
   InitKind init = InitKind::kKeep;
 
   LossKind loss = LossKind::kAuto;
-  std::string scores;  // the output that a cross entropy is attached to; empty: the only one that qualifies
   BatchNormMode batch_norm = BatchNormMode::kSync;
   bool unbiased_running_variance = false;
 

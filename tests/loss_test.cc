@@ -172,9 +172,6 @@ Graph two_heads() {
 TEST(Loss, SeveralCandidatesAreListed) {
   ModelProgram program(two_heads(), options());
   expect_error(ErrorKind::kModel, "found 2: 'logits', 'features'", [&] { program.program({ProgramMode::kTrain, 2}); });
-  ModelProgram named(two_heads(), options({.scores = "features"}));
-  named.program({ProgramMode::kTrain, 2});
-  EXPECT_EQ(named.loss()->scores, "features");
 }
 
 TEST(Loss, NoCandidateIsAnErrorThatListsTheOutputs) {
