@@ -64,10 +64,6 @@ Value& Graph::new_value(const std::string& name, TensorType type, Role role) {
   return reference;
 }
 
-Value& Graph::add_value(const std::string& name, TensorType type, Role role) {
-  return new_value(name, std::move(type), role);
-}
-
 Value& Graph::add_input(const std::string& name, TensorType type, Role role) {
   Value& value = new_value(name, std::move(type), role);
   inputs_.push_back(&value);

@@ -135,9 +135,7 @@ class Graph {
   std::map<std::string, int64_t> opsets;
 
   // ---- values without a producer
-  // A value of the given role. A taken name gets a number appended.
-  Value& add_value(const std::string& name, TensorType type, Role role);
-  // A value listed among the graph's inputs.
+  // A value listed among the graph's inputs. A taken name gets a number appended.
   Value& add_input(const std::string& name, TensorType type, Role role = Role::kInput);
   // A constant, parameter or state with its value.
   Value& add_data(const std::string& name, HostTensor data, Role role = Role::kConstant);
@@ -146,9 +144,6 @@ class Graph {
   // Outputs are new values named after `output_names` ("" = absent output), untyped until shapes are inferred.
   Node& add_node(OpId op, std::vector<Value*> inputs, const std::vector<std::string>& output_names,
                  Attributes attributes = {}, Node* before = nullptr);
-  // Outputs are values without a producer that the caller made (nullptr = absent).
-  Node& add_node_to(OpId op, std::vector<Value*> inputs, std::vector<Value*> outputs, Attributes attributes = {},
-                    Node* before = nullptr);
   void set_input(Node& node, std::size_t index, Value* value);
   void set_inputs(Node& node, std::vector<Value*> inputs);
   // Changes what the node computes, keeping inputs and outputs.
@@ -204,6 +199,9 @@ class Graph {
 
  private:
   Value& new_value(const std::string& name, TensorType type, Role role);
+  // Outputs are values without a producer (nullptr = absent).
+  Node& add_node_to(OpId op, std::vector<Value*> inputs, std::vector<Value*> outputs, Attributes attributes = {},
+                    Node* before = nullptr);
   void remove_use(Value* value, Node* node, int index);
   void check_unused(const Node& node, const Value& value) const;
 

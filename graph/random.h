@@ -38,8 +38,6 @@ enum class RandomPurpose : uint32_t {
 constexpr double unit_double(uint32_t high, uint32_t low) {
   return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
 }
-// A float in [0, 1) with 24 random bits.
-constexpr float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 // The numbers of one seed, purpose and site (which dropout, which parameter; 0 where there is only one). A step (or
 // epoch) and an index (sample, element) name one block of four words.

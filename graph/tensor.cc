@@ -147,15 +147,6 @@ HostTensor HostTensor::cast(DType dtype) const {
   return out;
 }
 
-HostTensor HostTensor::reshaped(Shape shape) const {
-  if (element_count(shape) != count()) {
-    throw Error(ErrorKind::kModel, fmt::format("expected a shape of {} elements, found {}", count(), to_string(shape)));
-  }
-  HostTensor out = *this;
-  out.shape_ = std::move(shape);
-  return out;
-}
-
 float bfloat16_to_float(uint16_t bits) {
   const uint32_t wide = static_cast<uint32_t>(bits) << 16;
   float value;

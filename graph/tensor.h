@@ -55,8 +55,6 @@ class HostTensor {
   std::vector<double> to_double() const;
   // The same values in another numeric type (float rounding: to nearest even).
   HostTensor cast(DType dtype) const;
-  // The same data under another shape of equal count.
-  HostTensor reshaped(Shape shape) const;
 
  private:
   void assign(const void* source, std::size_t bytes);

@@ -26,8 +26,6 @@ class Event {
   void complete(uint64_t ticket, std::shared_ptr<const Error> error = nullptr);
   // Blocks until the recording with this ticket is done; throws its error.
   void wait(uint64_t ticket) const;
-  // Whether every announced recording is done. Never blocks.
-  bool query() const { return completed_.load(std::memory_order_acquire) >= announced(); }
   // Blocks until every announced recording is done; throws the latest error.
   void synchronise() const { wait(announced()); }
 

@@ -24,10 +24,10 @@ namespace onward {
 
 namespace {
 
-enum class Kind : uint8_t { kNone, kAllReduce, kAllGather, kBroadcast, kBarrier };
+enum class Kind : uint8_t { kNone, kAllReduce, kAllGather, kBroadcast };
 
 constexpr const char* kind_name(Kind kind) {
-  constexpr const char* kNames[] = {"nothing", "all-reduce", "all-gather", "broadcast", "barrier"};
+  constexpr const char* kNames[] = {"nothing", "all-reduce", "all-gather", "broadcast"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -161,11 +161,6 @@ class LocalCommunicator final : public Communicator {
   void broadcast(void* data, std::size_t bytes, int root) override {
     enter({Kind::kBroadcast, data, static_cast<int64_t>(bytes), DType::kUInt8, root});
     if (rank_ != root && bytes) std::memcpy(data, group_->calls[static_cast<std::size_t>(root)].data, bytes);
-    leave();
-  }
-
-  void barrier() override {
-    enter({Kind::kBarrier});
     leave();
   }
 

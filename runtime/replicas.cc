@@ -69,9 +69,6 @@ ReplicaGroup::ReplicaGroup(ProgramSource& source, const std::vector<Device>& dev
 
 ReplicaGroup::~ReplicaGroup() = default;
 
-int ReplicaGroup::global_size() const { return communicators_[0]->size(); }
-int ReplicaGroup::rank(int replica) const { return communicators_[static_cast<std::size_t>(replica)]->rank(); }
-
 void ReplicaGroup::check_usable() const {
   const std::lock_guard lock(failure_->mutex);
   if (!failure_->error) return;

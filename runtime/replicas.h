@@ -34,9 +34,6 @@ class ReplicaGroup {
 
   // Replicas in this process. Arguments named `replica` count from 0 within the process.
   int size() const { return static_cast<int>(executors_.size()); }
-  // Replicas in all processes.
-  int global_size() const;
-  int rank(int replica) const;
 
   // Makes and plans the program on every replica, if it is not there yet, and adds its parameters and state to the
   // stores.

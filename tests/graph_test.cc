@@ -34,7 +34,7 @@ TEST(Graph, ReplacesUsesInNodesAndOutputs) {
 
 TEST(Graph, GivesTakenNamesANumber) {
   Graph graph = relu_of_sum();
-  EXPECT_EQ(graph.add_value("a", {}, Role::kIntermediate).name(), "a_1");
+  EXPECT_EQ(graph.add_input("a", {}).name(), "a_1");
 }
 
 TEST(Graph, KeepsGradientsInTheirOrderThroughReplacementAndCopies) {

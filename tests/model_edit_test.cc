@@ -94,7 +94,7 @@ TEST(ModelEdit, RejectsOtherTypesAndUnknownNames) {
   expect_edit_error(graph, "new values for 'w' as the file has it, float32[2], found float64[2]",
                     tensor("w", kNew.cast(DType::kFloat64)));
   expect_edit_error(graph, "'v' as the file has it, float32[2], found float32[1,2]",
-                    tensor("v", kNew.reshaped({1, 2})));
+                    tensor("v", HostTensor::from<float>({1, 2}, {3, 4})));
 }
 
 TEST(ModelEdit, LeavesTheOriginalAlone) {

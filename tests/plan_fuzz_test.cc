@@ -94,7 +94,7 @@ StepOutputs run_by_the_book(const Graph& graph, const HostTensor& x, std::map<st
     std::vector<HostTensor> inputs;
     for (const Value* input : node->inputs()) inputs.push_back(values.at(input));
     const std::vector<HostTensor> outputs =
-        node->op().name == "View" ? std::vector<HostTensor>{inputs[0].reshaped(node->output(0)->type.shape())}
+        node->op().name == "View" ? std::vector<HostTensor>{reshaped(inputs[0], node->output(0)->type.shape())}
                                   : run_node_on_host(*node, inputs, runtime_registry());
     for (std::size_t i = 0; i < outputs.size(); ++i) values[node->output(i)] = outputs[i];
   }

@@ -32,7 +32,7 @@ TEST(Reduce, TheMeanOfAnImageIsAGlobalAveragePool) {
   const HostTensor mean = *run_op({"", "ReduceMean"}, {x}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}})[0];
   const NormalCase kept = normal_case("ReduceMean", 18, {x.type(), ints({-1, -2})});
   EXPECT_EQ(kept.node->op().name, "GlobalAveragePool");
-  EXPECT_TRUE(all_close(kept.run({x}), mean.reshaped({2, 3, 1, 1}), 1e-15));
+  EXPECT_TRUE(all_close(kept.run({x}), reshaped(mean, {2, 3, 1, 1}), 1e-15));
   const NormalCase dropped =
       normal_case("ReduceMean", 11, {x.type()}, {{"axes", Shape{2, 3}}, {"keepdims", int64_t{0}}});
   EXPECT_EQ(dropped.node->op().name, "Reshape");
@@ -92,8 +92,8 @@ TEST(Reduce, TheGradientOfASumOverRowsHasRows) {
 TEST(Softmax, OldFormsNormaliseTheWholeMatrixRow) {
   const HostTensor x = random_tensor(DType::kFloat64, {2, 3, 4}, -1, 1, 8);
   const NormalCase old = normal_case("Softmax", 11, {x.type()});
-  const HostTensor matrix = *run_op({"", "Softmax"}, {x.reshaped({2, 12})}, {{"axis", int64_t{1}}})[0];
-  EXPECT_TRUE(all_close(old.run({x}), matrix.reshaped({2, 3, 4}), 1e-15));
+  const HostTensor matrix = *run_op({"", "Softmax"}, {reshaped(x, {2, 12})}, {{"axis", int64_t{1}}})[0];
+  EXPECT_TRUE(all_close(old.run({x}), reshaped(matrix, {2, 3, 4}), 1e-15));
   EXPECT_EQ(old.graph.nodes().size(), 3u);
   const NormalCase last = normal_case("Softmax", 11, {x.type()}, {{"axis", int64_t{2}}});
   EXPECT_EQ(last.graph.nodes().size(), 1u) << "the same in both meanings";

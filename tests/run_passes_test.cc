@@ -43,7 +43,9 @@ TEST(RunPasses, NamesThePassInErrorsAndVerifiesAfterIt) {
   ProgramOptions options;
   PassContext context{options, {}, registry()};
   const Pass breaks{.name = "breaks", .run = [](Graph& g, PassContext&) {
-                      g.add_output(g.add_value("orphan", {DType::kFloat32, {1}}, Role::kIntermediate));
+                      Value& orphan = g.add_input("orphan", {DType::kFloat32, {1}}, Role::kIntermediate);
+                      g.remove_input(orphan);
+                      g.add_output(orphan);
                     }};
   try {
     run_passes(graph, {breaks}, context);

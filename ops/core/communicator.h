@@ -24,7 +24,6 @@ class Communicator {
   virtual void all_gather(const void* send, void* receive, std::size_t bytes) = 0;
   // data[0, bytes) becomes the root's.
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
-  virtual void barrier() = 0;
   // Wakes every member that waits in a collective; all current and later calls of the group throw.
   virtual void abort(const char* reason) = 0;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 
 namespace onward::test {
 
@@ -19,6 +20,13 @@ HostTensor random_tensor(DType dtype, const Shape& shape, double low, double hig
 
 HostTensor tensor_of(DType dtype, const Shape& shape, const std::vector<double>& values) {
   return HostTensor::from<double>(shape, values).cast(dtype);
+}
+
+HostTensor reshaped(const HostTensor& tensor, const Shape& shape) {
+  HostTensor result(tensor.dtype(), shape);
+  if (result.bytes() != tensor.bytes()) throw std::invalid_argument("another number of elements");
+  if (result.bytes()) std::memcpy(result.edit(), tensor.data(), result.bytes());
+  return result;
 }
 
 std::vector<MaybeTensor> sample_tensors(const SampleCase& sample, DType dtype) {

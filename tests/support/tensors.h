@@ -24,6 +24,9 @@ std::vector<MaybeTensor> sample_tensors(const SampleCase& sample, DType dtype);
 // equals NaN. Types and shapes agree but for the floating type's width.
 testing::AssertionResult all_close(const HostTensor& found, const HostTensor& expected, double relative,
                                    double absolute = 0);
+// The same elements under another shape.
+HostTensor reshaped(const HostTensor& tensor, const Shape& shape);
+
 testing::AssertionResult same_bits(const HostTensor& found, const HostTensor& expected);
 
 // The elements in the order in which `layout` stores them, and back. The shape stays the logical one.
