@@ -1,7 +1,6 @@
 #include "passes/backward.h"
 
 #include "graph/print.h"
-#include "graph/scalars.h"
 #include "passes/outputs.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/net.h"
@@ -197,42 +196,6 @@ TEST(Backward, AParameterWithARowPerSampleNeedsOneReplica) {
   EXPECT_EQ(differentiate(net.graph, options).graph.gradients().size(), 1u);
   options.replicas = 2;
   expect_error(ErrorKind::kModel, "'row_weights'", [&] { differentiate(net.graph, options); });
-}
-
-// What does not depend on the batch is complete on every replica and counts once.
-// loss = sum(x*w) + sum(w*w) / samples. The gradient of w meets the terms in the reverse order of their nodes.
-Graph data_and_decay(bool data_first) {
-  Net net;
-  Value* w = net.parameter("w", {3}, {1, 2, 3});
-  Value* x = net.input("x", {2, 3});
-  const Attributes all{{"axes", Shape{}}, {"keepdims", int64_t{0}}};
-  Value *data = nullptr, *once = nullptr;
-  const auto add_data = [&] { data = net.op("ReduceSum", {net.op("Mul", {x, w}, "xw")}, "data", all); };
-  if (data_first) add_data();
-  Value* decay = net.op("ReduceSum", {net.op("Mul", {w, w}, "ww")}, "decay", all);
-  Value* samples = &net.graph.add_input(kLossDenominator, {DType::kFloat64, {}}, Role::kScalar);
-  decay = net.op("Div", {decay, samples}, "decay.mean");
-  once = net.graph.add_node({kOnwardDomain, "CountOnce"}, {decay}, {"decay.once"}).output(0);
-  once->type = decay->type;
-  if (!data_first) add_data();
-  net.graph.add_output(*net.op("Add", {data, once}, kLossOutput));
-  return std::move(net.graph);
-}
-
-void expect_decay_counts_once(Trainer::Forward forward) {
-  ProgramOptions options;
-  options.keep_gradients = true;
-  options.optimizer = OptimizerKind::kSgd;
-  Trainer trainer(forward, options, {2, 2, 2});
-  const NamedTensors out = trainer.step({{"x", tensor_of(DType::kFloat64, {6, 3}, std::vector<double>(18, 1))}}, 0);
-  EXPECT_TRUE(
-      all_close(out.at("w.grad"), tensor_of(DType::kFloat64, {3}, {6 + 2 / 6.0, 6 + 4 / 6.0, 6 + 6 / 6.0}), 1e-12));
-  EXPECT_TRUE(all_close(out.at("loss"), HostTensor::scalar<double>(36 + 14 / 6.0), 1e-12));
-}
-
-TEST(Backward, ATermThatIsCompleteCountsOnceInASumOfPartialOnes) {
-  expect_decay_counts_once([](int64_t) { return data_and_decay(true); });
-  expect_decay_counts_once([](int64_t) { return data_and_decay(false); });
 }
 
 // The weights of the classes say how much a sample counts; nobody learns them.

@@ -109,8 +109,7 @@ TEST(ModelEdit, LeavesTheOriginalAlone) {
 std::map<std::string, std::vector<double>> evaluated(const Model& model) {
   ModelProgram program(model, {.loss = LossKind::kNone});
   const Graph graph = program.program({ProgramMode::kEvaluate, 2});
-  const test::Tensors values =
-      test::evaluate(graph, {{graph.find_value("x"), HostTensor::from<float>({2, 2}, {1, 2, 3, 4})}});
+  const Tensors values = evaluate(graph, {{graph.find_value("x"), HostTensor::from<float>({2, 2}, {1, 2, 3, 4})}});
   std::map<std::string, std::vector<double>> outputs;
   for (const Value* output : graph.outputs()) outputs[output->name()] = values.at(output).to_double();
   return outputs;

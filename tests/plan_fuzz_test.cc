@@ -9,6 +9,7 @@
 #include "runtime/executor.h"
 #include "runtime/local_communicator.h"
 #include "tests/support/runtime_ops.h"
+#include "tests/support/tensors.h"
 
 namespace onward::test {
 namespace {

@@ -9,6 +9,7 @@
 namespace onward::cli {
 namespace {
 
+using test::expect_error;
 using testing::ElementsAre;
 
 auto kind(ProgramMode mode, int64_t rows) { return testing::FieldsAre(mode, rows); }
@@ -71,7 +72,7 @@ class OneValuePerChannel : public testing::TestWithParam<const char*> {
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
   }
 
-  TemporaryFolder folder_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_P(OneValuePerChannel, IsFoundBeforeTheFirstStep) {
