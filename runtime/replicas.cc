@@ -135,12 +135,14 @@ void ReplicaGroup::write_all(const std::string& name, const HostTensor& tensor) 
   for (auto& executor : executors_) executor->store().write(name, tensor);
 }
 
-void ReplicaGroup::broadcast_state() {
-  run_all([](Executor& executor, std::size_t) {
-    executor.begin_communication([](Communicator& communicator, ParameterStore& store) {
+void ReplicaGroup::broadcast_state(const std::set<std::string>& own) {
+  run_all([&](Executor& executor, std::size_t) {
+    executor.begin_communication([&](Communicator& communicator, ParameterStore& store) {
       check_equal(gather(communicator, store.signature()), ErrorKind::kModel,
                   "the same parameters and state on every replica; start all with one model and the same options");
-      for (const auto& [name, entry] : store.entries()) communicator.broadcast(entry.data, entry.bytes, 0);
+      for (const auto& [name, entry] : store.entries()) {
+        if (!own.contains(name)) communicator.broadcast(entry.data, entry.bytes, 0);
+      }
     });
   });
 }

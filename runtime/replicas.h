@@ -48,9 +48,9 @@ class ReplicaGroup {
   ParameterStore& store(int replica) { return executors_[static_cast<std::size_t>(replica)]->store(); }
   // Writes one value on every replica of this process.
   void write_all(const std::string& name, const HostTensor& tensor);
-  // Every replica of all processes takes the parameters and state of global rank 0. Error(kModel) on every replica if
-  // the stores do not have the same names and types.
-  void broadcast_state();
+  // Every replica of all processes takes the parameters and state of global rank 0, but for the names in `own`, of
+  // which each keeps its value. Error(kModel) on every replica if the stores do not have the same names and types.
+  void broadcast_state(const std::set<std::string>& own = {});
   // Error(kRun) on every replica, naming ranks and hashes, if the parameters are not the same bits on all replicas of
   // all processes. Returns the hash.
   uint64_t check_parameters_equal();

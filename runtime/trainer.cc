@@ -30,14 +30,27 @@ int64_t sample_count(const std::vector<Batch>& batches) {
 // Sums over the batches of one update: nothing between two updates needs them.
 bool is_accumulator(const std::string& name) { return name.ends_with(".accumulated"); }
 
+// The newest checkpoint of the folder; "" if there is none.
+std::string last_checkpoint(const std::string& folder) {
+  if (folder.empty()) return "";
+  const std::filesystem::path last = std::filesystem::path(folder) / kLastCheckpoint;
+  std::error_code error;
+  return std::filesystem::exists(last, error) ? last.string() : "";
+}
+
 // What of the run is sound, and what to do, once something is not finite.
 std::string after_non_finite(const std::string& folder) {
-  const std::string last = (std::filesystem::path(folder) / kLastCheckpoint).string();
-  std::error_code error;
-  const bool saved = !folder.empty() && std::filesystem::exists(last, error);
+  const std::string last = last_checkpoint(folder);
   return fmt::format(
       "{}. Try a smaller --lr, --clip-norm, or --on-nan skip",
-      saved ? fmt::format("the last checkpoint, '{}', is from before", last) : "no checkpoint was written yet");
+      last.empty() ? "no checkpoint was written yet" : fmt::format("the last checkpoint, '{}', is from before", last));
+}
+
+Error final_save_failed(const std::string& folder) {
+  const std::string last = last_checkpoint(folder);
+  return Error(ErrorKind::kRun, fmt::format("the final checkpoint could not be written to '{}'; {}", folder,
+                                            last.empty() ? "there is no earlier one"
+                                                         : fmt::format("the one before, '{}', is intact", last)));
 }
 
 // A damaged state must not take the place of a good checkpoint.
@@ -98,10 +111,24 @@ void Trainer::resume(const Checkpoint& checkpoint) {
     write_local(checkpoint.replica_tensors);
   }
   position_ = checkpoint.position;
+  recall_shares();
+}
+
+// Of the last step before the position: an epoch that only lacks its evaluation weighs local state by them.
+void Trainer::recall_shares() {
+  if (position_.batch_in_epoch == 0) return;
+  const auto shares = split_batch(train_.batch_count(position_.batch_in_epoch - 1), replicas_.size());
+  for (std::size_t r = 0; r < last_shares_.size(); ++r) last_shares_[r] = shares[r].count;
+}
+
+// State that a replica does not take from the first.
+std::set<std::string> Trainer::own_state() const {
+  if (options_.local_state != LocalState::kMean) return {};
+  return {options_.local_names.begin(), options_.local_names.end()};
 }
 
 TrainingEnd Trainer::run() {
-  replicas_.broadcast_state();
+  replicas_.broadcast_state(own_state());
   replicas_.check_parameters_equal();
   bool going = true;
   try {
@@ -110,11 +137,7 @@ TrainingEnd Trainer::run() {
     save_after(*current_error());
     throw;
   }
-  if (last_save_failed_) {
-    throw Error(
-        ErrorKind::kRun,
-        fmt::format("the final checkpoint could not be written to '{}'; earlier ones are intact", options_.folder));
-  }
+  if (last_save_failed_) throw final_save_failed(options_.folder);
   return going ? TrainingEnd::kDone : TrainingEnd::kInterrupted;
 }
 
@@ -218,7 +241,8 @@ void Trainer::finish_epoch(double seconds, int64_t samples, bool whole) {
   const auto begin = Clock::now();
   EpochReport report;
   report.epoch = position_.epoch + 1;
-  report.loss = position_.epoch_samples ? position_.epoch_loss / static_cast<double>(position_.epoch_samples) : 0;
+  report.loss = position_.epoch_samples ? position_.epoch_loss / static_cast<double>(position_.epoch_samples)
+                                        : std::numeric_limits<double>::quiet_NaN();
   report.examples_per_second = seconds > 0 ? static_cast<double>(samples) / seconds : 0;
   const bool unsaved = std::exchange(unsaved_, false);  // nothing is sound if the replicas differ
   report.parameters_hash = replicas_.check_parameters_equal();

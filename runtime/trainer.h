@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,7 @@ struct StepReport {
 
 struct EpochReport {
   int64_t epoch = 0;               // counts from 1
-  double loss = 0;                 // mean over the epoch's samples, as they were trained on
+  double loss = 0;                 // mean over the epoch's samples, as they were trained on; NaN if all were skipped
   double examples_per_second = 0;  // training only
   Evaluation test;
   double learning_rate = 0;  // of the last step
@@ -83,7 +84,8 @@ class Trainer {
   // does not fit.
   void resume(const Checkpoint& checkpoint);
 
-  // Starts with the parameters of global rank 0 on every replica.
+  // Starts with the parameters and state of global rank 0 on every replica; under LocalState::kMean each keeps its own
+  // local state.
   // Errors: kData (labels), kRun (a loss or gradient that is not finite, replicas that differ, a final checkpoint that
   // could not be written). What stops the run between two updates leaves a checkpoint of the last one behind.
   TrainingEnd run();
@@ -92,6 +94,8 @@ class Trainer {
   Checkpoint checkpoint();
 
  private:
+  std::set<std::string> own_state() const;
+  void recall_shares();
   bool limit_reached() const;
   bool interrupted() const;
   bool run_epochs();

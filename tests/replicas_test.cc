@@ -122,6 +122,16 @@ TEST(Replicas, A17_BroadcastMakesThemEqualAndTheHashSeesADifference) {
   }
 }
 
+TEST(Replicas, ABroadcastLeavesAReplicaWhatIsItsOwn) {
+  FunctionSource source = training_source();
+  ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());
+  group.prepare({ProgramMode::kTrain, 1});
+  for (const char* name : {"w2", "w3"}) group.store(1).write(name, counting({kWidth}, 100));
+  group.broadcast_state({"w3"});
+  EXPECT_NE(group.store(1).read("w2").values<float>()[0], 100);
+  EXPECT_EQ(group.store(1).read("w3").values<float>()[0], 100);
+}
+
 TEST(Replicas, ADifferentModelIsAnErrorOnAll) {
   FunctionSource source = training_source();
   ReplicaGroup group(source, parse_devices("cpu:2", 2), runtime_registry());

@@ -1,6 +1,7 @@
 #include "tools/run_folder.h"
 
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -65,6 +66,14 @@ TEST(RunFolder, LogsOneJsonObjectALineAndATable) {
   EXPECT_THAT(line, HasSubstr("epoch,step,loss"));
   std::getline(table, line);
   EXPECT_EQ(line.rfind("1,0,0.25", 0), 0u);
+}
+
+TEST(RunFolder, ALossThatIsNoNumberIsNullAndNan) {
+  const TemporaryFolder temporary;
+  RunFolder folder = RunFolder::create(temporary.file("run-nan"), false);
+  folder.log(EpochReport{.epoch = 1, .loss = std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_TRUE(nlohmann::json::parse(test::read_text(folder.file("log.jsonl"))).at("loss").is_null());
+  EXPECT_THAT(test::read_text(folder.file("log.csv")), HasSubstr("\n1,0,nan,"));
 }
 
 TEST(RunFolder, ALogThatCannotBeWrittenIsReportedOnce) {

@@ -1,14 +1,19 @@
 #include "runtime/trainer.h"
 
+#include <unistd.h>
+
+#include <cmath>
 #include <filesystem>
 #include <limits>
 
 #include "graph/error.h"
 #include "models/build_model.h"
+#include "models/network.h"
 #include "passes/model_program.h"
 #include "runtime/data/synthetic.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/text_files.h"
 
 namespace onward::test {
 namespace {
@@ -25,13 +30,25 @@ struct Setting {
   std::size_t wrong_labels = 0;  // of the first test samples
   NonFinite non_finite = NonFinite::kIgnore;
   std::optional<int64_t> bad_training_label, bad_test_label;  // of this sample
+  std::optional<BatchNormMode> batch_norm;                    // with it, a network that has BatchNormalization
 };
 
-// A LeNet for 14x14 images on generated data, with all that a trainer needs.
+Model normalized_net() {
+  Network net("normalized", "", {1, 14, 14}, 3);
+  Value* x = &net.input();
+  for (const std::string name : {"1", "2"}) {
+    x = &net.batch_norm("bn" + name, net.conv("conv" + name, *x, {.channels = 4, .stride = 2}));
+    x = &net.relu("relu" + name, *x);
+  }
+  return Model::from_graph(net.finish(net.linear("fc", net.flatten("flatten", *x), 10)));
+}
+
+// A LeNet (or normalized_net) for 14x14 images on generated data, with all that a trainer needs.
 class Rig {
  public:
   explicit Rig(const Setting& setting, TrainerOptions options = {}, const std::atomic<int>* interrupt = nullptr)
-      : program_(build_model({.name = "lenet", .input = {1, 14, 14}}), program_options(setting)),
+      : program_(setting.batch_norm ? normalized_net() : build_model({.name = "lenet", .input = {1, 14, 14}}),
+                 program_options(setting)),
         replicas_(program_, parse_devices("cpu:" + std::to_string(setting.replicas), setting.replicas), registry()) {
     const SyntheticOptions synthetic{
         .shape = {1, 14, 14}, .train_samples = setting.train_samples, .test_samples = setting.test_samples};
@@ -45,6 +62,7 @@ class Rig {
     options.inputs = {"input", "label"};
     options.loss = program_.loss().value();
     options.schedule.base = 0.05;
+    set_local_state(setting, options);
     for (const int64_t share : {int64_t{1}, setting.batch / setting.replicas})
       replicas_.prepare({ProgramMode::kTrain, share});
     TrainerEvents events;
@@ -69,12 +87,20 @@ class Rig {
   std::function<void()> after_step;
 
  private:
+  void set_local_state(const Setting& setting, TrainerOptions& options) {
+    const BatchNormMode mode = setting.batch_norm.value_or(BatchNormMode::kSync);
+    if (mode == BatchNormMode::kSync) return;
+    options.local_state = mode == BatchNormMode::kLocal ? LocalState::kMean : LocalState::kFirst;
+    options.local_names = program_.states();
+  }
+
   static ProgramOptions program_options(const Setting& setting) {
     ProgramOptions options;
     options.replicas = setting.replicas;
     options.optimizer = setting.optimizer;
     options.precision = setting.precision;
     options.non_finite = setting.non_finite;
+    options.batch_norm = setting.batch_norm.value_or(options.batch_norm);
     return options;
   }
 
@@ -166,6 +192,57 @@ TEST(Trainer, D1_D3_ResumeInTheMiddleOfAnEpochContinuesBitForBit) {
   EXPECT_EQ(rest.epochs.front().loss, whole.epochs[1].loss);  // of the epoch that was cut in two
 }
 
+// Where the first part of a run ends.
+enum class Cut : uint8_t { kNone, kInEpoch, kBeforeEvaluation, kAfterEpoch };
+
+// The last checkpoint of three epochs, made in two parts.
+std::string last_file(const Setting& setting, TrainerOptions options, Cut cut) {
+  const TemporaryFolder folder;
+  const std::string last = folder.file("last.safetensors");
+  options.folder = folder.path().string();
+  if (cut != Cut::kNone) {
+    TrainerOptions first = options;
+    first.epochs = cut == Cut::kAfterEpoch ? 1 : 3;
+    std::atomic<int> interrupt{0};
+    Rig rig(setting, first, &interrupt);
+    rig.after_step = [&] {
+      const StepReport& step = rig.steps.back();
+      const bool whole = step.position.batch_in_epoch == step.steps_per_epoch;
+      if (cut == Cut::kInEpoch || (cut == Cut::kBeforeEvaluation && whole)) interrupt = 2;
+    };
+    rig.trainer().run();
+    const Checkpoint saved = load_checkpoint(last);
+    if (setting.batch_norm == BatchNormMode::kLocal) {
+      const auto mean = [&](std::size_t r) { return saved.replica_tensors.at(r).at("bn1.running_mean").to_double(); };
+      EXPECT_NE(mean(0), mean(1)) << "the statistics of the replicas should differ";
+    }
+  }
+  options.epochs = 3;
+  Rig rig(setting, options);
+  if (cut != Cut::kNone) rig.trainer().resume(load_checkpoint(last));
+  rig.trainer().run();
+  return read_text(last);
+}
+
+TEST(Trainer, D1_ResumeIsBitExactInEveryBatchNormMode) {
+  for (const BatchNormMode mode : {BatchNormMode::kSync, BatchNormMode::kLocal, BatchNormMode::kRank0}) {
+    for (const int replicas : {2, 3}) {
+      for (const int64_t accumulate : {1, 2}) {
+        // 6, 6 and 5 samples: the shares of the last batch differ.
+        const Setting setting{.replicas = replicas, .train_samples = 17, .batch_norm = mode};
+        TrainerOptions options;
+        options.accumulate = accumulate;
+        const std::string whole = last_file(setting, options, Cut::kNone);
+        for (const Cut cut : {Cut::kInEpoch, Cut::kBeforeEvaluation, Cut::kAfterEpoch}) {
+          EXPECT_TRUE(last_file(setting, options, cut) == whole)
+              << "mode " << static_cast<int>(mode) << ", " << replicas << " replicas, accumulate " << accumulate
+              << ", cut " << static_cast<int>(cut);
+        }
+      }
+    }
+  }
+}
+
 TEST(Trainer, A10_AccumulatedBatchesEqualOneLargeBatch) {
   const Setting small{.batch = 4, .train_samples = 8, .shuffle = false, .precision = DType::kFloat64};
   Setting large = small;
@@ -255,6 +332,32 @@ TEST(Trainer, TheMessageAboutANonFiniteGradientNamesTheCheckpoint) {
   expect_error(ErrorKind::kRun, "the last checkpoint, '" + folder.file("last.safetensors") + "', is from before",
                [&] { next.trainer().run(); });
   EXPECT_EQ(load_checkpoint(folder.file("last.safetensors")).position.step, 2);
+}
+
+TEST(Trainer, AnEpochWhoseStepsWereAllSkippedHasNoLoss) {
+  TrainerOptions options;
+  options.stop_on_nan = false;
+  Rig rig({.non_finite = NonFinite::kSkip}, options);
+  make_gradient_overflow(rig);
+  rig.trainer().run();
+  ASSERT_EQ(rig.epochs.size(), 1u);
+  EXPECT_EQ(rig.trainer().position().skipped_steps, 2);
+  EXPECT_TRUE(std::isnan(rig.epochs[0].loss)) << rig.epochs[0].loss;
+}
+
+// ---- a final checkpoint that cannot be written
+
+TEST(Trainer, AFailedFinalSaveSaysWhatThereIs) {
+  const TemporaryFolder folder;
+  TrainerOptions options;
+  options.folder = folder.file("none");
+  expect_error(ErrorKind::kRun, "could not be written to '" + options.folder + "'; there is no earlier one",
+               [&] { Rig({}, options).trainer().run(); });
+  Rig({}, saving_in(folder)).trainer().run();
+  const std::string last = folder.file("last.safetensors");
+  std::filesystem::create_directory(last + "." + std::to_string(::getpid()) + ".tmp");  // in the way
+  expect_error(ErrorKind::kRun, "the one before, '" + last + "', is intact",
+               [&] { Rig({}, saving_in(folder)).trainer().run(); });
 }
 
 // ---- errors between two updates

@@ -80,6 +80,8 @@ class Loader {
 
   int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }
   int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
+  // Size of the global batch of a step of an epoch.
+  int64_t batch_count(int64_t step) const { return sampler_.batch_count(step); }
 
  private:
   // A batch in preparation, cut into chunks that workers claim one by one.
