@@ -141,11 +141,12 @@ class LossPass {
     return emit({"", "Mul"}, {&file_loss, &factor}, "loss.sum");
   }
 
-  // The new loss takes the place of the file's among the outputs, and the name under which it is known.
+  // The new loss takes the place of the file's among the outputs, and the name under which it is known. An output that
+  // was asked for by its name keeps its shape too.
   void replace(Value& old, Value& loss, const std::string& name) {
     Value* result = &loss;
-    const bool scalar = loss.type.shape().empty();
-    if (name == kLossOutput && !scalar) result = &emit({"", "Reshape"}, {&loss}, "loss.scalar", {{"shape", Shape{}}});
+    const bool keeps_shape = !options_.gradient_of.empty() || loss.type.shape().empty();
+    if (!keeps_shape) result = &emit({"", "Reshape"}, {&loss}, "loss.scalar", {{"shape", Shape{}}});
     if (result != &old) replace_output(graph_, old, *result);
     std::erase(dropped_, &old);
     give_name(*result, name);

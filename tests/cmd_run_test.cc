@@ -183,5 +183,18 @@ TEST_F(CmdRunInputs, SeveralMeansSayWhatToDo) {
   run(two, {"--input", image("x", {4})});
 }
 
+// The same name as that of the loss of a training.
+TEST_F(CmdRunInputs, AnOutputNamedLossKeepsItsShapeOnSeveralReplicas) {
+  const std::string model = graph_bytes(
+      "input { " + value("x", kRows) + "} output { " + value("loss", "dim { dim_value: 1 }") + "} " +
+      R"(node { op_type: 'ReduceMean' input: 'x' output: 'loss' attribute { name: 'keepdims' type: INT i: 1 } })");
+  const std::string x = input("x", HostTensor::from<float>({4}, {1, 2, 3, 6}));
+  for (const char* devices : {"cpu", "cpu:2"}) {
+    run(model, {"--input", "x=" + x, "--devices", devices});
+    EXPECT_EQ(read_tensor_file(folder_.file("out/loss.npy")).type().text(), "float64[1]") << devices;
+    EXPECT_EQ(read("loss"), std::vector<double>{3}) << devices;
+  }
+}
+
 }  // namespace
 }  // namespace onward::test
