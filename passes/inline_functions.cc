@@ -116,6 +116,7 @@ class Inliner {
       if (free.erase(result) == 0) {
         result = graph_.add_node({"", "Identity"}, {result}, {old->name()}, {}, &call).output(0);
       }
+      if (result->type.dtype == DType::kUndefined) result->type = old->type;
       graph_.replace_uses(*old, *result);
       names.emplace_back(result, old->name());
     }
@@ -130,10 +131,13 @@ class Inliner {
 
 }  // namespace
 
+void inline_functions(Graph& graph, const FunctionLookup& functions) {
+  if (functions) Inliner(graph, functions).run();
+}
+
 Pass inline_functions_pass() {
-  return {.name = "inline-functions", .run = [](Graph& graph, PassContext& context) {
-            if (context.functions) Inliner(graph, context.functions).run();
-          }};
+  return {.name = "inline-functions",
+          .run = [](Graph& graph, PassContext& context) { inline_functions(graph, context.functions); }};
 }
 
 }  // namespace onward

@@ -3,6 +3,7 @@
 
 #include "graph/error.h"
 #include "passes/fold_batch_norm.h"
+#include "passes/inline_functions.h"
 #include "passes/model_program.h"
 #include "passes/onnx_form.h"
 #include "runtime/device.h"
@@ -23,12 +24,14 @@ std::vector<OptionSpec> options_of_export() {
       {"Outputs", "training-graph", "", "", "write the generated training program of one replica instead, to look at"}};
 }
 
+// Functions of the file are inlined first: they may hold what is folded. A model without anything to fold stays as it
+// is.
 Model folded(const Model& model) {
   Graph graph = model.graph();
+  inline_functions(graph, [&model](const OpId& op) { return model.function(op); });
   const int count = fold_batch_norm(graph);
   say(fmt::format("folded {} BatchNormalization node{} into convolutions", count, count == 1 ? "" : "s"));
-  return count > 0 ? Model::from_graph(graph, {{kFoldedBatchNormKey, std::to_string(count)}})
-                   : Model::from_graph(graph);
+  return count > 0 ? Model::from_graph(graph, {{kFoldedBatchNormKey, std::to_string(count)}}) : model;
 }
 
 // The program that the run's configuration makes of the trained model, for a batch of one.
