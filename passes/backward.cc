@@ -106,7 +106,22 @@ class Backward {
     }
   }
 
+  // Half precision has too few digits to add up updates in.
+  void check_parameter_types() const {
+    std::vector<std::string> short_ones;
+    for (const Value* value : parameters_) {
+      if (relevant_.contains(value) && dtype_size(value->type.dtype) < sizeof(float))
+        short_ones.push_back(fmt::format("'{}' ({})", value->name(), value->type.text()));
+    }
+    if (short_ones.empty()) return;
+    throw Error(ErrorKind::kModel,
+                fmt::format("expected parameters of float32 or float64 to train, found {}; store them as float32 and "
+                            "leave out the Cast behind them, or name them in --freeze",
+                            fmt::join(short_ones, ", ")));
+  }
+
   void check_sources() {
+    if (context_.options.optimizer != OptimizerKind::kNone) check_parameter_types();
     bool any = false;
     for (const Value* value : sources_) any |= relevant_.contains(value);
     if (!any) {

@@ -211,5 +211,17 @@ TEST(Backward, NothingFlowsThroughAnInputThatTakesNoGradient) {
                                                      "trained"));
 }
 
+TEST(Backward, ShortParametersAreNamedBeforeAnyOptimizerMeetsThem) {
+  Net net;
+  Value* x = net.input("x", {2, 3});
+  Value& half = net.graph.add_data("half", HostTensor(DType::kFloat16, {3}), Role::kParameter);
+  Value* cast = net.op("Cast", {&half}, "cast", {{"to", static_cast<int64_t>(DType::kFloat64)}});
+  net.loss_sum(net.op("Mul", {net.op("Mul", {x, cast}, "y"), net.parameter("a", {3})}, "z"));
+  expect_error(ErrorKind::kModel, "found 'half' (float16[3]); store them as float32",
+               [&] { differentiate(net.graph); });
+  differentiate(net.graph, {.freeze = {"half"}});
+  differentiate(net.graph, {.optimizer = OptimizerKind::kNone});
+}
+
 }  // namespace
 }  // namespace onward::test
