@@ -35,6 +35,17 @@ TEST(OnnxForm, TheTrainingProgramsOfSmallModelsAreValid) {
   }
 }
 
+TEST(OnnxForm, SoAreThoseOfEveryOptimizer) {
+  const Model model = build_model({.name = "lenet"});
+  for (const auto kind : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kNesterov, OptimizerKind::kAdam,
+                          OptimizerKind::kAdamW}) {
+    ProgramOptions options{.replicas = 2, .optimizer = kind, .weight_decay = 0.1, .clip_norm = 1, .clip_value = 0.5};
+    EXPECT_EQ(checker_message(training_file(model, options)), "");
+    options.non_finite = NonFinite::kSkip;
+    EXPECT_EQ(checker_message(training_file(model, options, ProgramMode::kTrainAccumulated)), "");
+  }
+}
+
 Value& add(Graph& graph, const char* op, std::vector<Value*> inputs, const std::string& name,
            Attributes attributes = {}) {
   return *graph.add_node({"", op}, std::move(inputs), {name}, std::move(attributes)).output(0);
