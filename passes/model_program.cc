@@ -34,6 +34,7 @@ void ModelProgram::prepare(const RunnerHooks& hooks, FunctionLookup functions) {
   PassContext context{.options = options_, .request = {}, .registry = registry_, .functions = std::move(functions)};
   run_passes(prepared_, preparation_pipeline(options_), context, hooks);
   untied_ = std::move(context.untied);
+  apart_ = std::move(context.apart);
   warnings_.add(context.warnings);
   facts_.add(context.facts);
 }
@@ -47,7 +48,8 @@ Graph ModelProgram::program(const ProgramRequest& request, const RunnerHooks& ho
                       .request = request,
                       .registry = registry_,
                       .functions = {},
-                      .batch_norm_folded = batch_norm_folded_};
+                      .batch_norm_folded = batch_norm_folded_,
+                      .apart = apart_};
   Graph graph = prepared_.clone();
   run_passes(graph, pass_pipeline(options_, request), context, hooks);
   const std::lock_guard lock(mutex_);

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -58,6 +59,7 @@ class ModelProgram final : public ProgramSource {
   const Registry& registry_;
   Graph prepared_;
   std::vector<UntiedTensor> untied_;
+  std::map<std::string, int> apart_;  // see PassContext
   bool batch_norm_folded_ = false;
   mutable std::mutex mutex_;  // of what follows
   bool loss_known_ = false;

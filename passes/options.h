@@ -33,6 +33,7 @@ struct ProgramOptions {
   // mode of the request decides.
   bool keep_file_mode = false;
   InitKind init = InitKind::kKeep;
+  bool keep_tied = false;  // leave tensors that the file stores once for several readers one, see untie.h
 
   LossKind loss = LossKind::kAuto;
   BatchNormMode batch_norm = BatchNormMode::kSync;

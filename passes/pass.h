@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct PassContext {
   std::vector<std::string> facts;     // one line each, printed before step 1: "loss: cross entropy on 'logits'"
   std::optional<LossInfo> loss;       // set by the loss pass; empty when nothing is differentiated or measured
   std::vector<UntiedTensor> untied;   // set by the passes that untie, see untie.h
+  std::map<std::string, int> apart;   // tensor of the file -> copies that these passes made of it, under any name
 };
 
 // Graph -> Graph, as a value. `requires_` and `ensures` name properties ("static", "loss", "backward", "lowered",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
 
 namespace onward {
 namespace {
@@ -12,6 +13,8 @@ namespace {
 // Networks with fewer convolutions were made before BatchNormalization, or do not need it.
 constexpr int kFewestConvolutions = 5;
 constexpr int kFewestAdditions = 2;
+// Where half of the normalizations are left, the network may have been made so.
+constexpr int kFewestFoldedForOneLeft = 2;
 
 void warn_about_unread_tensors(const Graph& graph, PassContext& context) {
   std::vector<std::string> names;
@@ -60,40 +63,75 @@ bool names_tell(const Node& conv) {
   return std::any_of(names.begin(), names.end(), tells);
 }
 
-// What the network shows of folding; "" if nothing.
-std::string evidence(const Graph& graph) {
-  int convolutions = 0, named = 0, additions = 0;
+// What the network shows of folding.
+struct Evidence {
+  int convolutions = 0;    // none of whose readers normalises
+  int named = 0;           // of these
+  int additions = 0;       // of branches
+  int normalizations = 0;  // that are left
+};
+
+bool is_normalized(const Node& conv) {
+  const std::vector<Use>& uses = conv.output(0)->uses();
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.node->is("BatchNormalization"); });
+}
+
+// Nothing if some node cannot be what folding leaves.
+std::optional<Evidence> find_evidence(const Graph& graph) {
+  Evidence evidence;
   for (const auto& node : graph.nodes()) {
-    if (is_normalization(*node)) return "";
-    additions += is_residual(*node);
-    if (!node->is("Conv")) continue;
-    if (!node->input(2)) return "";
-    ++convolutions;
-    named += names_tell(*node);
+    const bool left = node->is("BatchNormalization");
+    evidence.normalizations += left;
+    if (!left && is_normalization(*node)) return std::nullopt;
+    evidence.additions += is_residual(*node);
+    if (!node->is("Conv") || is_normalized(*node)) continue;
+    if (!node->input(2)) return std::nullopt;
+    ++evidence.convolutions;
+    evidence.named += names_tell(*node);
   }
-  if (convolutions < kFewestConvolutions || (named == 0 && additions < kFewestAdditions)) return "";
+  const bool few =
+      evidence.convolutions < std::max(kFewestConvolutions, kFewestFoldedForOneLeft * evidence.normalizations);
+  if (few || (evidence.named == 0 && evidence.additions < kFewestAdditions)) return std::nullopt;
+  return evidence;
+}
+
+std::string text_of(const Evidence& evidence) {
+  const int left = evidence.normalizations;
   return fmt::format(
-      "the file has no BatchNormalization, and all of its {} convolutions have a bias{}: it seems that the exporter "
-      "folded BatchNormalization into them",
-      convolutions,
-      named ? ", with names that folding leaves" : fmt::format(", between {} residual additions", additions));
+      "the file has {}, and all of its {}{} convolutions have a bias{}: it seems that the exporter folded "
+      "BatchNormalization into them",
+      left == 0 ? "no BatchNormalization" : fmt::format("{} BatchNormalization node{}", left, left == 1 ? "" : "s"),
+      evidence.convolutions, left == 0 ? "" : " other",
+      evidence.named ? ", with names that folding leaves"
+                     : fmt::format(", between {} residual additions", evidence.additions));
 }
 
 void warn_about_folded_batch_norm(const Graph& graph, PassContext& context) {
-  const std::string shown = context.batch_norm_folded ? "" : evidence(graph);
-  if (!context.batch_norm_folded && shown.empty()) return;
+  const bool known = context.batch_norm_folded;
+  const std::optional<Evidence> evidence = known ? std::nullopt : find_evidence(graph);
+  if (!known && !evidence) return;
   const std::string found =
-      context.batch_norm_folded
-          ? "onward export --fold-batch-norm folded BatchNormalization into the convolutions of the file"
-          : shown;
-  const std::string remedy = context.batch_norm_folded ? "export the run without --fold-batch-norm"
-                                                       : "export the model in training mode, which keeps it";
-  context.warnings.push_back(
-      fmt::format("{}. The model trains without it, and --bn sync has nothing to synchronise; to train with it, {}",
-                  found, remedy));
+      known ? "onward export --fold-batch-norm folded BatchNormalization into the convolutions of the file"
+            : text_of(*evidence);
+  const bool some_left = evidence && evidence->normalizations > 0;
+  context.warnings.push_back(fmt::format(
+      "{}. The model trains without {}; to train with it, {}", found,
+      some_left ? "it there, and --bn sync synchronises what is left" : "it, and --bn sync has nothing to synchronise",
+      known ? "export the run without --fold-batch-norm" : "export the model in training mode, which keeps it"));
+}
+
+void tell_of_tensors_apart(PassContext& context) {
+  if (context.apart.empty()) return;
+  std::vector<std::string> tensors;
+  for (const auto& [name, copies] : context.apart) tensors.push_back(fmt::format("'{}' as {}", name, copies + 1));
+  context.facts.push_back(
+      fmt::format("tensors that the file stores once for several readers are kept and trained apart: {}; --keep-tied "
+                  "keeps each one tensor",
+                  fmt::join(tensors, ", ")));
 }
 
 void warn_for_training(Graph& graph, PassContext& context) {
+  tell_of_tensors_apart(context);
   warn_about_unread_tensors(graph, context);
   warn_about_folded_batch_norm(graph, context);
 }

@@ -29,6 +29,7 @@ class Untier {
     for (Node* node : graph_.node_list()) {
       if (node->is("Identity")) replace_identity(*node);
     }
+    if (context_.options.keep_tied) return;
     for (Value* value : graph_.value_list()) {
       if (is_stored_float(*value) && value->uses().size() > 1) split(*value);
     }
@@ -45,7 +46,8 @@ class Untier {
     Value& source = *node.input(0);
     Value& result = *node.output(0);
     if (source.producer() || source.data.empty() || graph_.is_output(result)) return;
-    if (!is_stored_float(source) || source.uses().size() == 1 || source.data.count() == 1 || !is_uniform(source)) {
+    const bool alone = !is_stored_float(source) || source.uses().size() == 1 || source.data.count() == 1;
+    if (alone || context_.options.keep_tied || !is_uniform(source)) {
       graph_.replace_uses(result, source);
       graph_.erase(node);
       return;
@@ -55,6 +57,14 @@ class Untier {
     graph_.replace_uses(result, copy);
     graph_.erase(node);
     graph_.rename(copy, name);
+    count_copy(source, copy);
+  }
+
+  void count_copy(const Value& source, const Value& copy) {
+    const auto root = roots_.find(&source);
+    const std::string& name = root == roots_.end() ? source.name() : root->second;
+    roots_.emplace(&copy, name);
+    ++context_.apart[name];
   }
 
   // Statistics of single channels are split too: each BatchNormalization keeps its own.
@@ -74,12 +84,14 @@ class Untier {
                                  .source = value.name(),
                                  .node_output = use.node->output(0)->name(),
                                  .input = use.index});
+      count_copy(value, copy);
     }
   }
 
   Graph& graph_;
   PassContext& context_;
   std::unordered_map<const void*, bool> uniform_;
+  std::unordered_map<const Value*, std::string> roots_;  // of copies: the tensor of the file
 };
 
 }  // namespace

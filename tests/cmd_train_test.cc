@@ -80,6 +80,33 @@ TEST_F(CmdTrain, AnInputThatIsNoFloatIsNamed) {
   refuse_type(17, "found type 17[N,16]");
 }
 
+// Scores so far apart that the loss of nearly every label leaves the range of fp32.
+TEST_F(CmdTrain, AnEpochOfSkippedStepsHasNoLoss) {
+  const Model lenet = Model::load(folder_.file("m.onnx"));
+  ModelEdits edits;
+  std::vector<float> bias(10, -3e38f);
+  bias[0] = 3e38f;
+  edits.tensors["fc3.bias"] = HostTensor::from<float>({10}, bias);
+  lenet.edited(edits).save(folder_.file("m.onnx"));
+  const auto result = run_command("train", {folder_.file("m.onnx"), "--data", "synthetic:64,8", "--batch-size", "32",
+                                            "--epochs", "1", "--out", folder_.file("run"), "--on-nan", "skip"});
+  EXPECT_THAT(result.output, HasSubstr("Epoch 1, Loss nan, "));
+}
+
+TEST_F(CmdTrain, TiedTensorsAreKeptOneOnRequest) {
+  Graph graph = build_model({.name = "lenet"}).graph();
+  const HostTensor zeros(DType::kFloat32, {84});
+  graph.find_value("fc2.bias")->data = zeros;
+  Value& fc2 = *graph.find_value("fc2");
+  Node& again =
+      graph.add_node({"", "Add"}, {&fc2, graph.find_value("fc2.bias")}, {"again"}, {}, fc2.uses().front().node);
+  graph.set_input(*fc2.uses().front().node, 0, again.output(0));
+  Model::from_graph(graph).save(folder_.file("m.onnx"));
+  EXPECT_THAT(decisions({}), HasSubstr("trained apart: 'fc2.bias' as 2; --keep-tied"));
+  EXPECT_THAT(decisions({"--keep-tied"}),
+              testing::AllOf(testing::Not(HasSubstr("apart")), HasSubstr("'fc2.bias' is read by 2 nodes")));
+}
+
 TEST_F(CmdTrain, AutotuneIsMeasuredOnceAndReplayed) {
   build_model({.name = "resnet8", .input = {3, 16, 16}}).save(folder_.file("m.onnx"));
   const std::string out = folder_.file("run");

@@ -79,5 +79,62 @@ TEST(TrainingWarnings, UnreadInitializersAreNamed) {
               ElementsAre(AllOf(HasSubstr("no node reads"), HasSubstr("'left.over', 'old_shape'"))));
 }
 
+// `convolutions` of them as folding leaves them, behind `normalizations` that it could not fold.
+Model partly_folded(int convolutions, int normalizations) {
+  Network net("partly", "", {3, 8, 8}, 1);
+  Value* x = &net.input();
+  for (int i = 1; i <= normalizations; ++i) {
+    x = &net.batch_norm("first" + std::to_string(i), *x);
+    x = &net.conv("plain" + std::to_string(i), *x, {.channels = 3, .pad = 1});
+    x = &net.batch_norm("second" + std::to_string(i), *x);
+  }
+  for (int i = 1; i <= convolutions; ++i)
+    x = &net.conv("onnx::Conv_" + std::to_string(i), *x, {.channels = 4, .pad = 1, .bias = true});
+  return Model::from_graph(net.finish(net.linear("fc", net.flatten("flatten", *x), 5)));
+}
+
+TEST(TrainingWarnings, FoldingIsRecognisedWhereAFewNormalizationsAreLeft) {
+  EXPECT_THAT(
+      warnings(partly_folded(6, 1)),
+      ElementsAre(AllOf(HasSubstr("the file has 2 BatchNormalization nodes, and all of its 6 other convolutions"),
+                        HasSubstr("--bn sync synchronises what is left"))));
+  EXPECT_THAT(warnings(partly_folded(6, 2)), IsEmpty());  // 4 are left of at most 10
+  EXPECT_THAT(warnings(partly_folded(4, 1)), IsEmpty());
+}
+
+// Two layers that read the tensors of the first.
+Model tied_layers() {
+  Network net("tied", "", {3, 8, 8}, 1);
+  Value& a = net.batch_norm("a", net.input());
+  Value& b = net.batch_norm("b", net.relu("relu", a));
+  Node &first = *a.producer(), &second = *b.producer();
+  Graph graph = net.finish(net.linear("fc", net.flatten("flatten", b), 5));
+  for (std::size_t i = 1; i <= 4; ++i) {
+    Value& unread = *second.input(i);
+    graph.set_input(second, i, first.input(i));
+    graph.erase(unread);
+  }
+  return Model::from_graph(graph);
+}
+
+std::vector<std::string> facts_of_training(const Model& model, const ProgramOptions& options) {
+  ModelProgram program(model, options);
+  program.program(ProgramKey{ProgramMode::kTrain, 2});
+  return program.facts();
+}
+
+TEST(TrainingWarnings, TensorsTrainedApartAreNamedAndCounted) {
+  const std::string names = "'a.bias' as 2, 'a.running_mean' as 2, 'a.running_var' as 2, 'a.weight' as 2; --keep-tied";
+  EXPECT_THAT(facts_of_training(tied_layers(), {}), testing::Contains(HasSubstr(names)));
+  EXPECT_THAT(warnings(tied_layers()), IsEmpty());
+}
+
+TEST(TrainingWarnings, TensorsKeptTiedAreNamedToo) {
+  const ProgramOptions tied{.keep_tied = true};
+  EXPECT_THAT(facts_of_training(tied_layers(), tied), testing::Not(testing::Contains(HasSubstr("apart"))));
+  EXPECT_THAT(warnings(tied_layers(), tied),
+              ElementsAre(HasSubstr("'a.weight' is read by 2 nodes"), HasSubstr("'a.bias' is read by 2 nodes")));
+}
+
 }  // namespace
 }  // namespace onward::test

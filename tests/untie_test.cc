@@ -49,6 +49,18 @@ TEST(Untie, EveryFurtherReaderOfAUniformTensorGetsACopy) {
   EXPECT_EQ(driver.context().untied[0].input, 1);
 }
 
+TEST(Untie, KeepTiedKeepsAllSharing) {
+  for (const bool identity : {true, false}) {
+    Graph graph = shared_twice(ones({4}), identity);
+    PassDriver driver({.keep_tied = true});
+    driver.run(graph, untie_pass());
+    EXPECT_EQ(graph.find_value("b")->producer()->input(1), graph.find_value("w"));
+    EXPECT_EQ(ops_of(graph), "Mul Add");
+    EXPECT_TRUE(driver.context().untied.empty());
+    EXPECT_TRUE(driver.context().apart.empty());
+  }
+}
+
 TEST(Untie, OtherSharingIsKept) {
   for (const bool identity : {true, false}) {
     Graph graph = shared_twice(HostTensor::from<float>({4}, {1, 1, 1, 2}), identity);
@@ -77,8 +89,8 @@ TEST(Untie, AnIdentityThatIsAnOutputStays) {
   EXPECT_EQ(ops_of(graph), "Identity Mul Add");
 }
 
-// Trained statistics, which differ between channels: two layers that share them each go on with their own.
-TEST(Untie, EveryNodeKeepsItsOwnStatistics) {
+// Two layers that share trained parameters and statistics, which differ between channels.
+Graph shared_layers() {
   Graph graph;
   graph.opsets[""] = 15;
   Value* x = &add_image_input(graph, "x", {Dim("N"), 2, 3, 3});
@@ -91,6 +103,11 @@ TEST(Untie, EveryNodeKeepsItsOwnStatistics) {
     x = norm.output(0);
   }
   graph.add_output(*x);
+  return graph;
+}
+
+TEST(Untie, EveryNodeKeepsItsOwnStatistics) {
+  Graph graph = shared_layers();
   PassDriver driver;
   driver.prepare_and_run(graph);
   const Node &first = *graph.find_value("first")->producer(), &second = *graph.find_value("second")->producer();
@@ -100,6 +117,81 @@ TEST(Untie, EveryNodeKeepsItsOwnStatistics) {
     EXPECT_EQ(second.input(state)->role, Role::kState);
     EXPECT_EQ(second.input(state)->data.to_double(), (std::vector<double>{1, 2}));
   }
+  EXPECT_EQ(driver.context().apart, (std::map<std::string, int>{{"mean", 1}, {"var", 1}}));
+}
+
+TEST(Untie, KeepTiedKeepsStatisticsOfLayersShared) {
+  Graph graph = shared_layers();
+  PassDriver driver({.keep_tied = true});
+  driver.prepare_and_run(graph);
+  const Node &first = *graph.find_value("first")->producer(), &second = *graph.find_value("second")->producer();
+  for (std::size_t i = 1; i <= 4; ++i) EXPECT_EQ(first.input(i), second.input(i));
+  EXPECT_EQ(first.input(3)->role, Role::kState);
+  EXPECT_TRUE(driver.context().apart.empty());
+}
+
+// A parameter is trained, a statistic is not; a mean is not a variance.
+TEST(Untie, KeepTiedTiesNoStatisticsToAnythingElse) {
+  Graph graph = shared_layers();
+  for (const char* name : {"first", "second"}) {
+    Node& norm = *graph.find_value(name)->producer();
+    graph.set_input(norm, 3, graph.find_value("bias"));
+  }
+  graph.set_input(*graph.find_value("second")->producer(), 3, graph.find_value("var"));
+  PassDriver driver({.keep_tied = true});
+  driver.prepare_and_run(graph);
+  const Node &first = *graph.find_value("first")->producer(), &second = *graph.find_value("second")->producer();
+  const std::set<const Value*> states{first.input(3), first.input(4), second.input(3)};
+  EXPECT_EQ(states.size(), 3u);
+  EXPECT_FALSE(states.contains(first.input(2)));
+  EXPECT_EQ(first.input(2), second.input(2));
+  EXPECT_EQ(first.input(4), second.input(4));
+}
+
+// PyTorch's exporter leaves one of equal tensors, and Identity nodes under the names of the others.
+Graph deduplicated() {
+  Graph graph;
+  graph.opsets[""] = 15;
+  Value& x = add_image_input(graph, "x", {Dim("N"), 2, 3, 3});
+  Value& weight = graph.add_data("bn.weight", ones({2}));
+  Value& bias = graph.add_data("bn.bias", HostTensor(DType::kFloat32, {2}));
+  const auto identity = [&](Value& of, const char* name) {
+    return graph.add_node({"", "Identity"}, {&of}, {name}).output(0);
+  };
+  Value* variance = identity(weight, "bn.running_var");
+  Value* mean = identity(bias, "bn.running_mean");
+  Node& norm = graph.add_node({"", "BatchNormalization"}, {&x, &weight, &bias, mean, variance}, {"y"});
+  norm.name = "/bn/BatchNormalization";
+  graph.add_output(*norm.output(0));
+  return graph;
+}
+
+TEST(Untie, StatisticsBehindIdentityTakeItsName) {
+  ModelProgram program(deduplicated(), {.loss = LossKind::kNone});
+  EXPECT_THAT(program.states(), testing::ElementsAre("bn.running_mean", "bn.running_var"));
+  EXPECT_THAT(program.parameters(), testing::ElementsAre("bn.weight", "bn.bias"));
+  EXPECT_THAT(program.untied(), testing::IsEmpty());
+  for (const Value* value : program.prepared().value_list()) {
+    EXPECT_TRUE(!value->uses().empty() || program.prepared().is_output(*value)) << value->name();
+  }
+  ModelEdits edits;
+  edits.tensors["bn.running_mean"] = HostTensor::from<float>({2}, {5, 6});
+  const Graph exported = Model::from_graph(deduplicated()).edited(edits).graph();
+  const Node& norm = *exported.find_value("y")->producer();
+  EXPECT_EQ(norm.input(3)->data.to_double(), (std::vector<double>{5, 6}));
+  EXPECT_EQ(norm.input(2)->data.to_double(), (std::vector<double>{0, 0}));
+}
+
+// The file's own tensor goes to the node that reads it itself, even if another node comes first.
+TEST(Untie, ADirectReaderKeepsTheTensor) {
+  Graph graph = shared_layers();
+  Node& first = *graph.find_value("first")->producer();
+  graph.set_input(first, 3, graph.add_node({"", "Identity"}, {first.input(3)}, {"first.mean"}, {}, &first).output(0));
+  PassDriver driver;
+  driver.prepare_and_run(graph);
+  EXPECT_EQ(graph.find_value("first")->producer()->input(3)->name(), "first.mean");
+  EXPECT_EQ(graph.find_value("second")->producer()->input(3)->name(), "mean");
+  EXPECT_EQ(ops_of(graph), "BatchNormalization BatchNormalization");
 }
 
 // A fresh network as an exporter writes it: one tensor of ones and one of zeros for two BatchNormalizations, directly

@@ -52,6 +52,7 @@ void read_optimizer(const Options& options, ProgramOptions& program) {
     for (const std::string& glob : split(globs)) program.freeze.push_back(glob);
   }
   if (options.text("on-nan") == "skip") program.non_finite = NonFinite::kSkip;
+  program.keep_tied = options.flag("keep-tied");
   program.init = options.text("init") == "kaiming" ? InitKind::kKaiming : InitKind::kKeep;
   read_no_decay(options, program);
 }
@@ -122,6 +123,7 @@ std::vector<OptionSpec> optimizer_options() {
        {},
        true},
       {"Training", "init", "HOW", "keep", "keep the file's parameters, or draw new ones", {"keep", "kaiming"}},
+      {"Training", "keep-tied", "", "", "a tensor that the file stores once stays one, whatever its elements"},
       {"Training", "on-nan", "HOW", "stop", "what a step with a non-finite loss or gradient does", {"stop", "skip"}},
   };
 }
