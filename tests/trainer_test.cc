@@ -192,7 +192,7 @@ TEST(Trainer, D1_D3_ResumeInTheMiddleOfAnEpochContinuesBitForBit) {
   EXPECT_EQ(rest.epochs.front().loss, whole.epochs[1].loss);  // of the epoch that was cut in two
 }
 
-// Where the first part of a run ends.
+// Where the first part of a run ends; before the evaluation is that of the last epoch, all of whose steps are done.
 enum class Cut : uint8_t { kNone, kInEpoch, kBeforeEvaluation, kAfterEpoch };
 
 // The last checkpoint of three epochs, made in two parts.
@@ -207,8 +207,8 @@ std::string last_file(const Setting& setting, TrainerOptions options, Cut cut) {
     Rig rig(setting, first, &interrupt);
     rig.after_step = [&] {
       const StepReport& step = rig.steps.back();
-      const bool whole = step.position.batch_in_epoch == step.steps_per_epoch;
-      if (cut == Cut::kInEpoch || (cut == Cut::kBeforeEvaluation && whole)) interrupt = 2;
+      const bool at_end = step.position.epoch == 2 && step.position.batch_in_epoch == step.steps_per_epoch;
+      if (cut == Cut::kInEpoch || (cut == Cut::kBeforeEvaluation && at_end)) interrupt = 2;
     };
     rig.trainer().run();
     const Checkpoint saved = load_checkpoint(last);
