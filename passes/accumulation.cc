@@ -43,7 +43,7 @@ class Accumulation {
   // The sum over the micro-batches up to this one; all but the last leave it in the accumulator of the name.
   Value& add_up(Value& term, const std::string& name) {
     Value& accumulator =
-        graph_.add_data(name + ".accumulated", HostTensor(term.type.dtype, term.type.shape()), Role::kState);
+        graph_.add_data(accumulated_name(name), HostTensor(term.type.dtype, term.type.shape()), Role::kState);
     accumulator.distribution = term.distribution;
     Value* total = &term;
     if (mode_ != ProgramMode::kAccumulateFirst) total = add(accumulator, term);

@@ -3,9 +3,9 @@
 
 namespace onward {
 
-// Spreads a step over several micro-batches. Every gradient has an accumulator, the state "<parameter>.accumulated",
-// and so has every metric output: "loss.accumulated", ... What is partial over the replicas is so in the accumulator
-// too.
+// Spreads a step over several micro-batches. Every gradient has an accumulator, the state
+// "onward.accumulated.<parameter>", and so has every metric output: "onward.accumulated.onward.loss", ... What is
+// partial over the replicas is so in the accumulator too.
 //   kAccumulateFirst   accumulator <- gradient
 //   kAccumulateNext    accumulator <- accumulator + gradient
 //   kTrainAccumulated  gradient := accumulator + gradient, which the step then reduces, once, and uses

@@ -125,15 +125,17 @@ class Backward {
     bool any = false;
     for (const Value* value : sources_) any |= relevant_.contains(value);
     if (!any) {
-      throw Error(ErrorKind::kModel, fmt::format("expected a trained parameter that changes '{}', found none among {}",
-                                                 target_.name(), sources_.size()));
+      throw Error(ErrorKind::kModel, fmt::format("expected a trained parameter that changes {}, found none among {}",
+                                                 target_text(), sources_.size()));
     }
     for (const Value* value : parameters_) {
       if (relevant_.contains(value)) continue;
       context_.warnings.push_back(
-          fmt::format("the parameter '{}' does not reach '{}' and is not trained", value->name(), target_.name()));
+          fmt::format("the parameter '{}' does not reach {} and is not trained", value->name(), target_text()));
     }
   }
+
+  std::string target_text() const { return target_.name() == kLossOutput ? "the loss" : "'" + target_.name() + "'"; }
 
   void check_rules() const {
     std::string list;
@@ -144,9 +146,9 @@ class Backward {
     }
     if (list.empty()) return;
     throw Error(ErrorKind::kModel,
-                fmt::format("expected a gradient rule for every op between the parameters and '{}', found none for:{}\n"
+                fmt::format("expected a gradient rule for every op between the parameters and {}, found none for:{}\n"
                             "Replace these nodes, or freeze the parameters before them",
-                            target_.name(), list));
+                            target_text(), list));
   }
 
   void count_users() {
@@ -280,10 +282,7 @@ class Backward {
     Value* own = &gradient;
     if (!gradient.producer() || taken_.contains(&gradient)) own = emit({"", "Identity"}, {&gradient}, of);
     taken_.insert(own);
-    const std::string name = of.name() + ".grad";
-    Value* holder = graph_.find_value(name);  // a sum of some of the terms
-    if (holder && holder != own) graph_.rename(*holder, name + ".part");
-    graph_.rename(*own, name);
+    graph_.rename(*own, gradient_name(of.name()));
     return *own;
   }
 
@@ -293,7 +292,7 @@ class Backward {
       if (!sources_.contains(input)) continue;
       Value* gradient = gradient_of(input);
       if (!gradient) {
-        context_.warnings.push_back(fmt::format("the input '{}' does not reach '{}'", input->name(), target_.name()));
+        context_.warnings.push_back(fmt::format("the input '{}' does not reach {}", input->name(), target_text()));
         continue;
       }
       graph_.add_output(own_gradient(*gradient, *input));

@@ -18,8 +18,6 @@
 namespace onward {
 namespace {
 
-constexpr const char* kLabelInput = "label";
-
 bool is_scalar_loss(const Value& value) {
   if (!is_floating(value.type.dtype) || !value.producer()) return false;
   const Shape shape = value.type.shape();
@@ -80,7 +78,7 @@ class LossPass {
       }
     }
     if (scalars.size() < 2) return scalars.empty() ? nullptr : scalars.front();
-    const auto named = std::find_if(scalars.begin(), scalars.end(), [](Value* v) { return v->name() == kLossOutput; });
+    const auto named = std::find_if(scalars.begin(), scalars.end(), [](Value* v) { return v->name() == "loss"; });
     if (named != scalars.end()) return *named;
     std::vector<std::string> names;
     for (const Value* value : scalars) names.push_back("'" + value->name() + "'");
@@ -225,7 +223,7 @@ class LossPass {
       loss = &emit({"", "Div"}, {loss, &scalar_input(graph_, kLossDenominator, loss->type.dtype)}, "loss.mean");
     }
     graph_.add_output(*loss);
-    give_name(*loss, kLossOutput);
+    graph_.rename(*loss, kLossOutput);
     add_counts(scores, label);
     context_.loss = info_;
   }
@@ -245,8 +243,8 @@ class LossPass {
         {{kOnwardDomain, "CorrectCounts"}, {&scores, &labels}, {"counts.top1", "counts.top5"}, attributes, "metrics"});
     graph_.add_output(*counts.output(0));
     graph_.add_output(*counts.output(1));
-    give_name(*counts.output(0), kCorrectTop1Output);
-    give_name(*counts.output(1), kCorrectTop5Output);
+    graph_.rename(*counts.output(0), kCorrectTop1Output);
+    graph_.rename(*counts.output(1), kCorrectTop5Output);
   }
 
   // ---- outputs
@@ -254,16 +252,10 @@ class LossPass {
   // A training program has no use for the file's outputs; they go when the new ones are in place.
   void drop_outputs_later() { dropped_ = graph_.outputs(); }
 
-  // A value of the file that bears the name gives way, unless the user will look for it.
+  // A value of the file that has the name gives way to what replaces it.
   void give_name(Value& value, const std::string& name) {
     Value* holder = graph_.find_value(name);
     if (holder == &value) return;
-    if (holder && graph_.is_output(*holder) && std::find(dropped_.begin(), dropped_.end(), holder) == dropped_.end()) {
-      throw Error(ErrorKind::kModel,
-                  fmt::format("expected no output named '{}' in the file, because the program adds one, found "
-                              "one of type {}; rename it",
-                              name, holder->type.text()));
-    }
     if (holder) graph_.rename(*holder, name + ".file");
     graph_.rename(value, name);
   }

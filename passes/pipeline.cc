@@ -17,6 +17,7 @@
 #include "passes/program_modes.h"
 #include "passes/prune.h"
 #include "passes/remove_identities.h"
+#include "passes/reserved_names.h"
 #include "passes/roles.h"
 #include "passes/specialise.h"
 #include "passes/supported_ops.h"
@@ -45,7 +46,8 @@ class PassList {
 
 std::vector<Pass> preparation_pipeline(const ProgramOptions& options) {
   PassList passes;
-  passes.add(inline_functions_pass())
+  passes.add(reserved_names_pass())
+      .add(inline_functions_pass())
       .add(supported_ops_pass())
       .add(untie_states_pass())
       .add(untie_pass())

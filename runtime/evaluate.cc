@@ -32,9 +32,9 @@ Evaluation evaluate(ReplicaGroup& replicas, Loader& loader, const BatchInputs& i
     const double weight = loss_denominator(loss, {*batch});
     const std::map<std::string, double> scalars = {{kGlobalBatch, static_cast<double>(batch->count())}};
     const std::vector<StepOutputs> outputs = replicas.run(ProgramMode::kEvaluate, batch_feeds(*batch, inputs, scalars));
-    loss_sum += sum_over_replicas(outputs, "loss");
-    top1 += sum_over_replicas(outputs, "correct_top1");
-    top5 += sum_over_replicas(outputs, "correct_top5");
+    loss_sum += sum_over_replicas(outputs, kLossOutput);
+    top1 += sum_over_replicas(outputs, kCorrectTop1Output);
+    top5 += sum_over_replicas(outputs, kCorrectTop5Output);
     weight_sum += weight;
     total.samples += batch->count();
     if (visit) visit(*batch, outputs);

@@ -28,7 +28,7 @@ int64_t sample_count(const std::vector<Batch>& batches) {
 }
 
 // Sums over the batches of one update: nothing between two updates needs them.
-bool is_accumulator(const std::string& name) { return name.ends_with(".accumulated"); }
+bool is_accumulator(const std::string& name) { return name.starts_with(kAccumulatedPrefix); }
 
 // The newest checkpoint of the folder; "" if there is none.
 std::string last_checkpoint(const std::string& folder) {
@@ -209,7 +209,7 @@ double Trainer::run_batches(const std::vector<Batch>& batches, double rate) {
     scalars[kRandomStep] = static_cast<double>(position_.batch + static_cast<int64_t>(i));
     const auto outputs =
         replicas_.run(update_mode(i, batches.size()), batch_feeds(batches[i], options_.inputs, scalars));
-    loss = without_nan_sign(outputs.front().at("loss").to_double().front());
+    loss = without_nan_sign(outputs.front().at(kLossOutput).to_double().front());
     const auto finite = outputs.front().find(kFiniteOutput);
     if (finite != outputs.front().end() && finite->second.to_int64().front() == 0) gradient_finite_ = false;
   }

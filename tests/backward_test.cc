@@ -1,6 +1,7 @@
 #include "passes/backward.h"
 
 #include "graph/print.h"
+#include "graph/scalars.h"
 #include "passes/outputs.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/net.h"
@@ -47,8 +48,8 @@ TEST(Backward, AddsTheGradientsOfAllUsersAndOrdersThemByTheirEnd) {
   options.keep_gradients = true;
   Trainer trainer([](int64_t) { return fan_out(); }, options, {2});
   const NamedTensors out = trainer.step({{"x", tensor_of(DType::kFloat64, {2, 3}, {1, 1, 1, 2, 2, 2})}}, 0.1);
-  EXPECT_TRUE(all_close(out.at("a.grad"), tensor_of(DType::kFloat64, {3}, {16.5, 19.5, 22.5}), 1e-12));
-  EXPECT_TRUE(all_close(out.at("b.grad"), tensor_of(DType::kFloat64, {3}, {1.5, 3, 4.5}), 1e-12));
+  EXPECT_TRUE(all_close(out.at(gradient_name("a")), tensor_of(DType::kFloat64, {3}, {16.5, 19.5, 22.5}), 1e-12));
+  EXPECT_TRUE(all_close(out.at(gradient_name("b")), tensor_of(DType::kFloat64, {3}, {1.5, 3, 4.5}), 1e-12));
   EXPECT_TRUE(all_close(trainer.replicas.stored("b"), tensor_of(DType::kFloat64, {3}, {3.85, 4.7, 5.55}), 1e-12));
 }
 
@@ -57,7 +58,7 @@ TEST(Backward, NamesWhereEveryNodeComesFrom) {
   const std::string text = print(program.graph, {.distributions = false});
   EXPECT_THAT(text, testing::HasSubstr("# backward of left"));
   EXPECT_THAT(text, testing::HasSubstr("# gradient of xa"));
-  EXPECT_THAT(text, testing::HasSubstr("gradient %a <- %a.grad"));
+  EXPECT_THAT(text, testing::HasSubstr("gradient %a <- %onward.gradient.a"));
 }
 
 TEST(Backward, B12_ListsEveryOpWithoutGradientBetweenParametersAndLoss) {
@@ -91,7 +92,7 @@ TEST(Backward, B12_ListsEveryOpWithoutGradientBetweenParametersAndLoss) {
   }
   ProgramOptions frozen;
   frozen.freeze = {"a"};
-  expect_error(ErrorKind::kModel, "expected a trained parameter that changes 'loss'",
+  expect_error(ErrorKind::kModel, "expected a trained parameter that changes the loss",
                [&] { differentiate(graph, frozen, ops); });
 }
 
@@ -110,7 +111,7 @@ TEST(Backward, WarnsOfParametersThatDoNotReachTheLoss) {
   net.loss_sum(net.op("Mul", {x, net.parameter("a", {3})}, "y"));
   const Program program = differentiate(net.graph);
   EXPECT_EQ(gradient_order(program.graph), (std::vector<std::string>{"a"}));
-  EXPECT_THAT(program.warnings, testing::ElementsAre(testing::HasSubstr("'unused' does not reach 'loss'")));
+  EXPECT_THAT(program.warnings, testing::ElementsAre(testing::HasSubstr("'unused' does not reach the loss")));
 }
 
 TEST(Backward, FrozenParametersCostNoNode) {
@@ -134,7 +135,8 @@ TEST(Backward, GivesGradientsOfInputsWhenAsked) {
   options.optimizer = OptimizerKind::kNone;
   Trainer trainer([](int64_t) { return fan_out(); }, options, {2});
   const NamedTensors out = trainer.step({{"x", tensor_of(DType::kFloat64, {2, 3}, {1, 1, 1, 2, 2, 2})}}, 0);
-  EXPECT_TRUE(all_close(out.at("x.grad"), tensor_of(DType::kFloat64, {2, 3}, {5.5, 13, 22.5, 5.5, 13, 22.5}), 1e-12));
+  EXPECT_TRUE(
+      all_close(out.at(gradient_name("x")), tensor_of(DType::kFloat64, {2, 3}, {5.5, 13, 22.5, 5.5, 13, 22.5}), 1e-12));
 }
 
 TEST(Backward, DifferentiatesAnyScalarOutput) {
@@ -207,7 +209,7 @@ TEST(Backward, NothingFlowsThroughAnInputThatTakesNoGradient) {
                                {{"reduction", std::string("sum")}}));
   const Program program = differentiate(net.graph);
   EXPECT_EQ(gradient_order(program.graph), std::vector<std::string>{"w"});
-  EXPECT_THAT(program.warnings, testing::ElementsAre("the parameter 'class_weights' does not reach 'loss' and is not "
+  EXPECT_THAT(program.warnings, testing::ElementsAre("the parameter 'class_weights' does not reach the loss and is not "
                                                      "trained"));
 }
 

@@ -97,12 +97,12 @@ std::vector<double> train(const Form& form, const std::vector<int64_t>& shares) 
     int64_t first = 0;
     for (const int64_t rows : shares) {
       inputs.push_back({{"x", rows_of(images, first, first + rows)},
-                        {"label", rows_of(labels, first, first + rows)},
+                        {kLabelInput, rows_of(labels, first, first + rows)},
                         {kLearningRate, HostTensor::scalar<double>(0.3)},
                         {kLossDenominator, HostTensor::scalar<double>(static_cast<double>(samples))}});
       first += rows;
     }
-    curve.push_back(replicas.run(programs, inputs).front().at("loss").to_double().front());
+    curve.push_back(replicas.run(programs, inputs).front().at(kLossOutput).to_double().front());
   }
   for (const char* state : {"mean", "var"}) {
     const std::vector<double> values = replicas.stored(state).to_double();

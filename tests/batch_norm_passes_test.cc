@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "graph/print.h"
+#include "graph/scalars.h"
 #include "passes/batch_norm_lowering.h"
 #include "passes/batch_norm_mode.h"
 #include "tests/support/expect_error.h"
@@ -18,7 +19,7 @@ Graph bn_of_column(int64_t rows) {
   net.graph.find_value("bn.scale")->data = tensor_of(DType::kFloat64, {1}, {1});
   net.graph.find_value("bn.bias")->data = tensor_of(DType::kFloat64, {1}, {0});
   Value* weighted = net.op("Mul", {y, net.input("dy", {rows, 1})}, "weighted");
-  net.graph.add_output(*net.op("ReduceSum", {weighted}, "loss", {{"axes", Shape{}}, {"keepdims", int64_t{0}}}));
+  net.graph.add_output(*net.op("ReduceSum", {weighted}, kLossOutput, {{"axes", Shape{}}, {"keepdims", int64_t{0}}}));
   return std::move(net.graph);
 }
 
@@ -59,7 +60,7 @@ TEST(BatchNorm, A1_UnevenSharesAreWeightedByCount) {
       std::vector<double> dy(4);
       dy[i] = 1;
       const NamedTensors out = trainer.step({{"x", column({1, 2, 3, 10})}, {"dy", column(dy)}}, 0);
-      EXPECT_NEAR(out.at("loss").to_double()[0], y[i], 1e-6);
+      EXPECT_NEAR(out.at(kLossOutput).to_double()[0], y[i], 1e-6);
       if (i > 0) continue;
       EXPECT_NEAR(trainer.replicas.stored("bn.running_mean").to_double()[0], 0.4, 1e-12);
       EXPECT_NEAR(trainer.replicas.stored("bn.running_var", 1).to_double()[0], unbiased ? 2.566667 : 2.15, 1e-6);
@@ -88,7 +89,7 @@ TEST(BatchNorm, EpsilonAndMomentumAreTheFilesOrOnnxs) {
     of_normalization = c.attributes;
     Trainer trainer(bn_of_given_attributes, keeping_gradients(), {1, 1});
     const NamedTensors out = trainer.step({{"x", column({0.001, 0.003})}, {"dy", column({0, 2})}}, 0);
-    EXPECT_NEAR(out.at("loss").to_double()[0], 0.001 / std::sqrt(1e-6 + c.epsilon), 1e-9);
+    EXPECT_NEAR(out.at(kLossOutput).to_double()[0], 0.001 / std::sqrt(1e-6 + c.epsilon), 1e-9);
     EXPECT_NEAR(trainer.replicas.stored("bn.running_mean").to_double()[0], 0.002 * (1 - c.momentum), 1e-12);
   }
 }
@@ -104,10 +105,10 @@ TEST(BatchNorm, A2_BackwardSumsOverTheGlobalCount) {
   const auto out = replicas.run({&first, &second},
                                 {{{"x", column({1, 2, 3})}, {"dy", column({1, 0, 0})}, {"onward.learning_rate", rate}},
                                  {{"x", column({10})}, {"dy", column({2})}, {"onward.learning_rate", rate}}});
-  EXPECT_TRUE(all_close(out[0].at("x.grad"), column({0.223446, -0.110309, -0.161220}), 0, 1e-6));
-  EXPECT_TRUE(all_close(out[1].at("x.grad"), column({0.048083}), 0, 1e-6));
-  EXPECT_NEAR(out[0].at("bn.scale.grad").to_double()[0], 2.545583, 1e-6);
-  EXPECT_NEAR(out[1].at("bn.bias.grad").to_double()[0], 3, 1e-12);
+  EXPECT_TRUE(all_close(out[0].at(gradient_name("x")), column({0.223446, -0.110309, -0.161220}), 0, 1e-6));
+  EXPECT_TRUE(all_close(out[1].at(gradient_name("x")), column({0.048083}), 0, 1e-6));
+  EXPECT_NEAR(out[0].at(gradient_name("bn.scale")).to_double()[0], 2.545583, 1e-6);
+  EXPECT_NEAR(out[1].at(gradient_name("bn.bias")).to_double()[0], 3, 1e-12);
   // Statistics, sums of the gradient, and the metrics: dscale and dbias need no reduction of their own.
   EXPECT_THAT(replicas.collectives(),
               testing::ElementsAre(testing::StartsWith("AllGather 0"), testing::StartsWith("AllReduce 1"),
@@ -117,9 +118,9 @@ TEST(BatchNorm, A2_BackwardSumsOverTheGlobalCount) {
 TEST(BatchNorm, A3_OneValuePerReplicaIsNormalisedOverTheGlobalBatch) {
   Trainer trainer(bn_of_column, keeping_gradients(), {1, 1});
   const NamedTensors first = trainer.step({{"x", column({2, 4})}, {"dy", column({1, 0})}}, 0);
-  EXPECT_NEAR(first.at("loss").to_double()[0], -0.999995, 1e-6);
+  EXPECT_NEAR(first.at(kLossOutput).to_double()[0], -0.999995, 1e-6);
   const NamedTensors second = trainer.step({{"x", column({2, 4})}, {"dy", column({0, 1})}}, 0);
-  EXPECT_NEAR(second.at("loss").to_double()[0], 0.999995, 1e-6);
+  EXPECT_NEAR(second.at(kLossOutput).to_double()[0], 0.999995, 1e-6);
 }
 
 TEST(BatchNorm, A3_OneValuePerChannelInTheWholeBatchIsAnError) {

@@ -104,6 +104,44 @@ TEST_F(CmdRun, AWeightedLossOfTheFileIsDividedByTheWeightsOfAllLabels) {
   }
 }
 
+// What `run` writes by a name of its own does not collide with the names of the file.
+TEST_F(CmdRun, NamesOfTheFileMayBeThoseOfResults) {
+  const std::string text = graph_bytes("input { " + value("loss", kRows) + "} input { " + value("w.grad", kRows) +
+                                       "} output { " + value("cost", "") + "} " +
+                                       R"(initializer { name: 'w' data_type: 1 float_data: 0 }
+         node { op_type: 'Mul' input: 'loss' input: 'w' output: 'y' }
+         node { op_type: 'Sub' input: 'y' input: 'w.grad' output: 'd' }
+         node { op_type: 'Mul' input: 'd' input: 'd' output: 'dd' }
+         node { op_type: 'ReduceMean' input: 'dd' output: 'cost' attribute { name: 'keepdims' type: INT i: 0 } })");
+  const std::string x = input("loss", HostTensor::from<float>({4}, {1, 1, 1, 1})),
+                    t = input("t", HostTensor::from<float>({4}, {1, 2, 3, 4}));
+  run(text, {"--input", "loss=" + x, "--input", "w.grad=" + t, "--grad", "cost"});
+  EXPECT_DOUBLE_EQ(read("w.grad")[0], -5);
+  EXPECT_EQ(read("w.grad.grad"), (std::vector<double>{0.5, 1, 1.5, 2}));
+}
+
+TEST_F(CmdRun, Rank0KeepsTheRunningStatisticsOfTheFirstReplica) {
+  const std::string normalised = graph_bytes("input { " + value("x", kRows + "dim { dim_value: 1 } ") + "} output { " +
+                                             value("y", kRows + "dim { dim_value: 1 } ") + "} " +
+                                             R"(initializer { name: 'scale' data_type: 1 dims: 1 float_data: 1 }
+         initializer { name: 'bias' data_type: 1 dims: 1 float_data: 0 }
+         initializer { name: 'mean' data_type: 1 dims: 1 float_data: 0 }
+         initializer { name: 'var' data_type: 1 dims: 1 float_data: 1 }
+         node { op_type: 'BatchNormalization' input: 'x' input: 'scale' input: 'bias' input: 'mean' input: 'var' output: 'y' })");
+  const std::string x = input("x", HostTensor::from<float>({5, 1}, {1, 2, 3, 10, 20}));
+  const std::vector<std::string> split = {"--input", "x=" + x,  "--training", "--devices",
+                                          "cpu:2",   "--split", "3,2",        "--bn"};
+  const auto mean_with = [&](const std::string& mode) {
+    std::vector<std::string> arguments = split;
+    arguments.push_back(mode);
+    run(normalised, arguments);
+    return read("mean.updated")[0];
+  };
+  EXPECT_NEAR(mean_with("rank0"), 0.2, 1e-12);
+  EXPECT_NEAR(mean_with("local"), (3 * 0.2 + 2 * 1.5) / 5, 1e-12);
+  EXPECT_NEAR(mean_with("sync"), 0.72, 1e-12);
+}
+
 class CmdRunInputs : public CmdRun {
  protected:
   void expect_failure(ErrorKind kind, const std::string& part, const std::string& model,

@@ -53,9 +53,9 @@ TEST(DataParallel, A6_WorldSizeNeverScalesTheGradient) {
        std::vector<std::vector<int64_t>>{{4}, {2, 2}, {1, 1, 1, 1}, {3, 1}, {0, 4}}) {
     Trainer trainer(least_squares, sgd(), shares);
     const NamedTensors out = trainer.step({{"x", vector_of({1, 1, 1, 1})}, {"t", vector_of({1, 2, 3, 4})}}, 0.1);
-    EXPECT_NEAR(number(out.at("w.grad")), -2.5, 1e-12);
-    EXPECT_NEAR(number(out.at("loss")), 0.5 * 30 / 4, 1e-12);
-    EXPECT_EQ(out.at("loss").type(), (TensorType{DType::kFloat64, {}}));
+    EXPECT_NEAR(number(out.at(gradient_name("w"))), -2.5, 1e-12);
+    EXPECT_NEAR(number(out.at(kLossOutput)), 0.5 * 30 / 4, 1e-12);
+    EXPECT_EQ(out.at(kLossOutput).type(), (TensorType{DType::kFloat64, {}}));
   }
 }
 
@@ -63,8 +63,8 @@ TEST(DataParallel, A10_AccumulationReducesOnceTheMeanOverBothMicroBatches) {
   // Two samples a replica: one in each micro-batch; gradients (1,2) on replica 0 and (3,5) on replica 1.
   Trainer trainer(given_gradients, sgd(), {2, 2});
   const NamedTensors out = trainer.step({{"g", vector_of({1, 3, 2, 5})}}, 1, 2);
-  EXPECT_NEAR(number(out.at("w.grad")), 2.75, 1e-12);
-  EXPECT_NEAR(number(out.at("loss")), 2.75, 1e-12);  // of the whole step
+  EXPECT_NEAR(number(out.at(gradient_name("w"))), 2.75, 1e-12);
+  EXPECT_NEAR(number(out.at(kLossOutput)), 2.75, 1e-12);  // of the whole step
   EXPECT_NEAR(number(trainer.replicas.stored("w", 0)), 1 - 2.75, 1e-12);
   EXPECT_NEAR(number(trainer.replicas.stored("w", 1)), 1 - 2.75, 1e-12);
   EXPECT_EQ(trainer.replicas.collectives().size(), 2u);  // the gradient and the metrics, once each
@@ -75,7 +75,7 @@ TEST(DataParallel, A10_FourMicroBatchesEqualOneBatch) {
   Trainer whole(least_squares, sgd(), {4, 4}), parts(least_squares, sgd(), {4, 4});
   for (int i = 0; i < 3; ++i) {
     const NamedTensors a = whole.step(batch, 0.01), b = parts.step(batch, 0.01, 4);
-    EXPECT_TRUE(all_close(b.at("loss"), a.at("loss"), 1e-12));
+    EXPECT_TRUE(all_close(b.at(kLossOutput), a.at(kLossOutput), 1e-12));
   }
   EXPECT_TRUE(all_close(parts.replicas.stored("w"), whole.replicas.stored("w"), 1e-12));
 }
@@ -89,7 +89,7 @@ TEST(DataParallel, A11_TheReducedGradientIsClippedOnce) {
   Trainer above(given_gradients, options, {1, 1});
   const NamedTensors out = above.step({{"g", vector_of({3, 5})}}, 1);
   EXPECT_NEAR(number(above.replicas.stored("w")), 1 - 4.0 / (4 + 1e-6), 1e-12);
-  EXPECT_NEAR(number(out.at("w.grad")), 4, 1e-12);  // as it was before
+  EXPECT_NEAR(number(out.at(gradient_name("w"))), 4, 1e-12);  // as it was before
 }
 
 TEST(DataParallel, ClipsByValue) {
@@ -176,7 +176,7 @@ TEST(DataParallel, ANonFiniteMicroBatchKeepsRunningStatistics) {
   NamedTensors batch = small_resnet_batch(8, 1);
   trainer.step(batch, 0.1, 2);
   NamedTensors before = trainer.replicas.store(0);
-  std::erase_if(before, [](const auto& entry) { return entry.first.ends_with(".accumulated"); });
+  std::erase_if(before, [](const auto& entry) { return entry.first.starts_with(kAccumulatedPrefix); });
   batch.at("x").edit_values<double>()[0] = std::nan("");  // of the first micro-batch
   // A micro-batch moves the statistics if its own values allow it: only the second may do so.
   trainer.step(batch, 0.1, 2);
@@ -250,10 +250,10 @@ TEST(Buckets, FollowBackwardWithASmallFirstOne) {
   for (const auto& node : graph.nodes()) {
     if (!node->is("AllReduce", kOnwardDomain)) continue;
     std::string text = std::to_string(node->attributes.get_int("collective")) + ":";
-    for (const Value* value : node->inputs()) text += " " + value->name().substr(0, 2);
+    for (const Value* value : node->inputs()) text += " " + value->name().substr(gradient_name("").size(), 2);
     buckets.push_back(text);
   }
-  EXPECT_EQ(buckets, (std::vector<std::string>{"0: w9", "1: w8 w7 w6 w5", "2: w4 w3 w2 w1", "3: w0", "4: lo"}));
+  EXPECT_EQ(buckets, (std::vector<std::string>{"0: w9", "1: w8 w7 w6 w5", "2: w4 w3 w2 w1", "3: w0", "4: l"}));
 }
 
 TEST(Buckets, AreReducedAsSoonAsTheirLastMemberIsMade) {
@@ -350,7 +350,7 @@ void expect_same_training(ProgramOptions options, const std::vector<int64_t>& sh
   for (int step = 0; step < 3; ++step) {
     const NamedTensors batch = random_batch(std::string(static_cast<std::size_t>(step + 1), 's'), 8);
     const NamedTensors a = one.step(batch, 0.1), b = several.step(batch, 0.1, micro_batches);
-    EXPECT_TRUE(all_close(b.at("loss"), a.at("loss"), 1e-10));
+    EXPECT_TRUE(all_close(b.at(kLossOutput), a.at(kLossOutput), 1e-10));
   }
   for (const auto& [name, tensor] : one.replicas.store()) {
     for (std::size_t r = 0; r < shares.size(); ++r) {
@@ -388,7 +388,7 @@ TEST(DataParallel, FusingChangesNothingBeyondRounding) {
   Trainer a(mixed, fused, {5, 3}), b(mixed, plain, {5, 3});
   for (int step = 0; step < 3; ++step) {
     const NamedTensors batch = random_batch("fuse", 8);
-    EXPECT_TRUE(all_close(a.step(batch, 0.1).at("loss"), b.step(batch, 0.1).at("loss"), 1e-12));
+    EXPECT_TRUE(all_close(a.step(batch, 0.1).at(kLossOutput), b.step(batch, 0.1).at(kLossOutput), 1e-12));
   }
   for (const auto& [name, tensor] : a.replicas.store())
     EXPECT_TRUE(all_close(b.replicas.stored(name), tensor, 1e-12)) << name;
@@ -459,7 +459,7 @@ TEST(CheckReductions, RejectsADoubleReduction) {
                                        uses.front().node);
   again.output(0)->type = sum.type;
   for (const Use& use : uses) planted.graph.set_input(*use.node, static_cast<std::size_t>(use.index), again.output(0));
-  expect_error(ErrorKind::kModel, "AllReduce -> again adds 'w.grad' over the replicas, which is replicated",
+  expect_error(ErrorKind::kModel, "AllReduce -> again adds 'onward.gradient.w' over the replicas, which is replicated",
                [&] { planted.check(); });
 }
 

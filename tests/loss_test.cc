@@ -68,32 +68,33 @@ ProgramOptions options(ProgramOptions base = {}) {
 TEST(Loss, AttachesCrossEntropyToTheScores) {
   ModelProgram program(plain_classifier(), options({.keep_gradients = true}));
   const Graph train = program.program({ProgramMode::kTrain, 2});
-  EXPECT_THAT(output_names(train), ElementsAre("loss", "correct_top1", "correct_top5", "w.grad"));
-  for (const char* name : {"loss", "correct_top1", "correct_top5"}) {
+  EXPECT_THAT(output_names(train),
+              ElementsAre(kLossOutput, kCorrectTop1Output, kCorrectTop5Output, gradient_name("w")));
+  for (const char* name : {kLossOutput, kCorrectTop1Output, kCorrectTop5Output}) {
     EXPECT_EQ(train.find_value(name)->type.text(), "float64[]") << name;
   }
   EXPECT_THAT(program.facts(), testing::Contains("loss: cross entropy on 'logits', 3 classes"));
-  EXPECT_EQ(train.find_value("label")->role, Role::kLabel);
+  EXPECT_EQ(train.find_value(kLabelInput)->role, Role::kLabel);
   const auto found = outputs_of(train, {{"x", doubles({2, 3}, {1, 1, 1, 2, 0, 0})},
-                                        {"label", HostTensor::from<int64_t>({2}, {2, 1})},
+                                        {kLabelInput, HostTensor::from<int64_t>({2}, {2, 1})},
                                         {kLossDenominator, doubles({}, {2})}});
   // Scores [0.5, 1.5, 2.5] and [1, 0, 0].
   const double first = std::log(std::exp(-2.0) + std::exp(-1.0) + 1), second = std::log(2 + std::exp(1.0));
-  EXPECT_NEAR(found.at("loss")[0], (first + second) / 2, 1e-12);
-  EXPECT_EQ(found.at("correct_top1")[0], 1);
-  EXPECT_EQ(found.at("correct_top5")[0], 2);
+  EXPECT_NEAR(found.at(kLossOutput)[0], (first + second) / 2, 1e-12);
+  EXPECT_EQ(found.at(kCorrectTop1Output)[0], 1);
+  EXPECT_EQ(found.at(kCorrectTop5Output)[0], 2);
 }
 
 TEST(Loss, EvaluationKeepsTheOutputsAndSumsTheLoss) {
   ModelProgram program(plain_classifier(), options());
   const Graph graph = program.program({ProgramMode::kEvaluate, 2});
-  EXPECT_THAT(output_names(graph), ElementsAre("logits", "loss", "correct_top1", "correct_top5"));
+  EXPECT_THAT(output_names(graph), ElementsAre("logits", kLossOutput, kCorrectTop1Output, kCorrectTop5Output));
   const auto found = outputs_of(
-      graph, {{"x", doubles({2, 3}, {0, 0, 0, 0, 0, 0})}, {"label", HostTensor::from<int64_t>({2}, {0, 1})}});
-  EXPECT_NEAR(found.at("loss")[0], 2 * std::log(3.0), 1e-12);
+      graph, {{"x", doubles({2, 3}, {0, 0, 0, 0, 0, 0})}, {kLabelInput, HostTensor::from<int64_t>({2}, {0, 1})}});
+  EXPECT_NEAR(found.at(kLossOutput)[0], 2 * std::log(3.0), 1e-12);
   const LossInfo info = *program.loss();
   EXPECT_EQ(info.classes, 3);
-  EXPECT_EQ(info.label, "label");
+  EXPECT_EQ(info.label, kLabelInput);
   EXPECT_EQ(info.scores, "logits");
   EXPECT_EQ(info.denominator, LossDenominator::kSamples);
 }
@@ -192,22 +193,33 @@ TEST(Loss, ScoresWithTrailingOnesAreReshaped) {
   EXPECT_EQ(train.find_value(program.loss()->scores)->type.text(), "float64[2,3]");
 }
 
-TEST(Loss, NamesOfTheFileGiveWay) {
+TEST(Loss, NamesOfTheFileStay) {
   Graph graph = classifier(3, [](Graph& g, Value& logits) {
     g.rename(logits, "loss");
-    g.add_output(node(g, "Neg", {&logits}, "correct_top1"));
+    g.rename(*g.find_value("w"), "w.grad");
+    g.rename(*g.find_value("x"), "label");
+    g.add_output(logits);
   });
-  ModelProgram program(graph.clone(), options());
-  EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})),
-              ElementsAre("loss", "correct_top1", "correct_top5"));
-  ModelProgram keeps(std::move(graph), options({.keep_outputs = true}));
-  expect_error(ErrorKind::kModel, "no output named 'correct_top1'", [&] { keeps.program({ProgramMode::kTrain, 2}); });
+  ModelProgram program(std::move(graph), options({.keep_outputs = true, .keep_gradients = true}));
+  const Graph train = program.program({ProgramMode::kTrain, 2});
+  EXPECT_THAT(output_names(train),
+              ElementsAre("loss", kLossOutput, kCorrectTop1Output, kCorrectTop5Output, gradient_name("w.grad")));
+  EXPECT_EQ(train.find_value("w.grad")->role, Role::kParameter);
+  EXPECT_EQ(train.find_value("label")->role, Role::kInput);
+}
+
+TEST(Loss, NamesOfTheProgramAreNotTheFiles) {
+  Graph graph = classifier(3, [](Graph& g, Value& logits) {
+    g.rename(logits, "onward.loss");
+    g.add_output(logits);
+  });
+  expect_error(ErrorKind::kModel, "begin with 'onward.'", [&] { ModelProgram(std::move(graph), options()); });
 }
 
 TEST(Loss, TrainingKeepsTheOutputsWhenAsked) {
   ModelProgram program(plain_classifier(), options({.keep_outputs = true}));
   EXPECT_THAT(output_names(program.program({ProgramMode::kTrain, 2})),
-              ElementsAre("logits", "loss", "correct_top1", "correct_top5"));
+              ElementsAre("logits", kLossOutput, kCorrectTop1Output, kCorrectTop5Output));
 }
 
 TEST(Loss, NoneLeavesTheGraphAsItIs) {
@@ -259,8 +271,8 @@ std::pair<double, double> added_up(ModelProgram& program, const std::vector<int6
   int64_t begin = 0;
   for (const int64_t part : parts) {
     const auto found = outputs_of(program.program({ProgramMode::kTrain, part}), rows(begin, begin + part));
-    loss += found.at("loss")[0];
-    gradient += found.at("w.grad")[0];
+    loss += found.at(kLossOutput)[0];
+    gradient += found.at(gradient_name("w"))[0];
     begin += part;
   }
   return {loss, gradient};
@@ -292,8 +304,8 @@ void expect_parts_add_up(const Graph& graph, double loss) {
     EXPECT_NEAR(sum, whole, 1e-12);
     EXPECT_NEAR(gradient_sum, gradient, 1e-12);
     for (const NamedTensors& replica : on_replicas(graph, parts)) {
-      EXPECT_NEAR(replica.at("loss").to_double()[0], whole, 1e-12);
-      EXPECT_NEAR(replica.at("w.grad").to_double()[0], gradient, 1e-12);
+      EXPECT_NEAR(replica.at(kLossOutput).to_double()[0], whole, 1e-12);
+      EXPECT_NEAR(replica.at(gradient_name("w")).to_double()[0], gradient, 1e-12);
     }
   }
 }
@@ -325,7 +337,7 @@ TEST(OwnLoss, A6_TheMeanIsOverTheGlobalBatch) {
       Inputs inputs = all;
       inputs["x"] = doubles({share, 1}, std::vector<double>(static_cast<std::size_t>(share), 1));
       inputs["t"] = doubles({share, 1}, t);
-      gradient += outputs_of(program.program({ProgramMode::kTrain, share}), inputs).at("w.grad")[0];
+      gradient += outputs_of(program.program({ProgramMode::kTrain, share}), inputs).at(gradient_name("w"))[0];
     }
     EXPECT_DOUBLE_EQ(gradient, -2.5) << parts << " parts";
   }
@@ -385,7 +397,7 @@ TEST(OwnLoss, TermsWithoutTheBatchCountOnceOnAnyNumberOfReplicas) {
     const NamedTensors one = on_replicas(graph, {4}).front();
     for (const std::vector<int64_t>& shares : {std::vector<int64_t>{2, 1, 1}, {4, 0, 0}}) {
       for (const NamedTensors& replica : on_replicas(graph, shares)) {
-        for (const char* output : {"loss", "w.grad"}) {
+        for (const std::string& output : {std::string(kLossOutput), gradient_name("w")}) {
           EXPECT_TRUE(all_close(replica.at(output), one.at(output), 1e-12)) << name;
         }
       }
@@ -434,7 +446,8 @@ TEST(OwnLoss, OtherUsesOfTheNumberOfRowsAreUndecidable) {
     return node(g, "Mul", {&reduce(g, "ReduceSum", square, "sum"), &inverse}, "cost");
   };
   ModelProgram one(regression(by_inverse), options());
-  EXPECT_NEAR(outputs_of(one.program({ProgramMode::kTrain, 4}), rows(0, 4)).at("loss")[0], sum_of_squares() / 4, 1e-12);
+  EXPECT_NEAR(outputs_of(one.program({ProgramMode::kTrain, 4}), rows(0, 4)).at(kLossOutput)[0], sum_of_squares() / 4,
+              1e-12);
   ModelProgram two(regression(by_inverse), options({.replicas = 2}));
   expect_error(ErrorKind::kModel, "found Mul -> cost", [&] { two.program({ProgramMode::kTrain, 2}); });
 }
@@ -445,7 +458,7 @@ TEST(OwnLoss, NumbersGivenWithTheBatchAreTheSameForAllParts) {
   graph.remove_output(*cost);
   graph.add_output(node(graph, "Mul", {cost, &add_image_input(graph, "alpha", {})}, "weighted"));
   ModelProgram two(std::move(graph), options({.replicas = 2, .keep_gradients = true}));
-  EXPECT_THAT(output_names(two.program({ProgramMode::kTrain, 2})), ElementsAre("loss", "w.grad"));
+  EXPECT_THAT(output_names(two.program({ProgramMode::kTrain, 2})), ElementsAre(kLossOutput, gradient_name("w")));
 }
 
 Graph root_of_mean() {
@@ -458,7 +471,7 @@ Graph root_of_mean() {
 TEST(OwnLoss, AnUndecidableLossIsAnErrorOnSeveralReplicasOnly) {
   ModelProgram one(root_of_mean(), options({.keep_gradients = true}));
   const auto found = outputs_of(one.program({ProgramMode::kTrain, 4}), rows(0, 4));
-  EXPECT_NEAR(found.at("loss")[0], sum_of_squares() * sum_of_squares() / 16, 1e-12);
+  EXPECT_NEAR(found.at(kLossOutput)[0], sum_of_squares() * sum_of_squares() / 16, 1e-12);
   ModelProgram two(root_of_mean(), options({.replicas = 2}));
   expect_error(ErrorKind::kModel, "found Mul -> cost", [&] { two.program({ProgramMode::kTrain, 2}); });
   ModelProgram micro(root_of_mean(), options());
@@ -477,12 +490,12 @@ TEST(OwnLoss, CentringByTheBatchMeanIsUndecidable) {
 TEST(OwnLoss, EvaluationSumsOverRows) {
   ModelProgram program(regression(half_mean), options());
   const Graph graph = program.program({ProgramMode::kEvaluate, 4});
-  EXPECT_THAT(output_names(graph), ElementsAre("loss"));
-  EXPECT_NEAR(outputs_of(graph, rows(0, 4)).at("loss")[0], sum_of_squares() / 2, 1e-12);
+  EXPECT_THAT(output_names(graph), ElementsAre(kLossOutput));
+  EXPECT_NEAR(outputs_of(graph, rows(0, 4)).at(kLossOutput)[0], sum_of_squares() / 2, 1e-12);
   EXPECT_EQ(program.loss()->denominator, LossDenominator::kSamples);
   EXPECT_EQ(program.loss()->label, "");
   ModelProgram undecidable(root_of_mean(), options());
-  EXPECT_NEAR(outputs_of(undecidable.program({ProgramMode::kEvaluate, 4}), rows(0, 4)).at("loss")[0],
+  EXPECT_NEAR(outputs_of(undecidable.program({ProgramMode::kEvaluate, 4}), rows(0, 4)).at(kLossOutput)[0],
               sum_of_squares() * sum_of_squares() / 4, 1e-12);
 }
 
@@ -496,7 +509,8 @@ TEST(OwnLoss, SeveralScalarsNeedOneNamedLoss) {
   ModelProgram unnamed(two("total"), options());
   expect_error(ErrorKind::kModel, "found 2: 'total', 'cost'", [&] { unnamed.program({ProgramMode::kTrain, 4}); });
   ModelProgram named(two("loss"), options({.keep_gradients = true}));
-  EXPECT_NEAR(outputs_of(named.program({ProgramMode::kTrain, 4}), rows(0, 4)).at("loss")[0], sum_of_squares(), 1e-12);
+  EXPECT_NEAR(outputs_of(named.program({ProgramMode::kTrain, 4}), rows(0, 4)).at(kLossOutput)[0], sum_of_squares(),
+              1e-12);
 }
 
 TEST(OwnLoss, TheGradientOfAnOutputKeepsItsNameAndTheOthers) {
@@ -506,10 +520,11 @@ TEST(OwnLoss, TheGradientOfAnOutputKeepsItsNameAndTheOthers) {
       std::move(graph),
       options({.loss = LossKind::kNone, .input_gradients = true, .gradient_of = "cost", .keep_gradients = true}));
   const Graph train = program.program({ProgramMode::kTrain, 4});
-  EXPECT_THAT(output_names(train), testing::IsSupersetOf({"cost", "y", "w.grad", "x.grad", "t.grad"}));
+  EXPECT_THAT(output_names(train), testing::IsSupersetOf<std::string>(
+                                       {"cost", "y", gradient_name("w"), gradient_name("x"), gradient_name("t")}));
   const auto found = outputs_of(train, rows(0, 4));
   EXPECT_NEAR(found.at("cost")[0], sum_of_squares() / 8, 1e-12);
-  EXPECT_NEAR(found.at("t.grad")[0], -(0.25 * kX[0] - kT[0]) / 4, 1e-12);
+  EXPECT_NEAR(found.at(gradient_name("t"))[0], -(0.25 * kX[0] - kT[0]) / 4, 1e-12);
   ModelProgram wrong(regression(half_mean), options({.gradient_of = "y"}));
   expect_error(ErrorKind::kUsage, "the outputs are: 'cost' (float64[])", [&] {
     wrong.program({ProgramMode::kTrain, 4});
@@ -555,14 +570,14 @@ void expect_cross_entropy(const Entropy& entropy, double denominator, LossDenomi
   for (const auto& [begin, end] : {std::pair{0, 1}, {1, 4}}) {
     const auto found =
         outputs_of(program.program({ProgramMode::kTrain, end - begin}), labelled(begin, end, denominator));
-    sum += found.at("loss")[0];
-    correct += found.at("correct_top1")[0];
+    sum += found.at(kLossOutput)[0];
+    correct += found.at(kCorrectTop1Output)[0];
   }
   EXPECT_NEAR(sum, expected, 1e-12);
   const LossInfo info = *program.loss();
   EXPECT_EQ(info.denominator, kind);
   const Graph evaluation = program.program({ProgramMode::kEvaluate, 4});  // a sum: the host divides
-  EXPECT_NEAR(outputs_of(evaluation, labelled(0, 4, 0)).at("loss")[0], expected * denominator, 1e-12);
+  EXPECT_NEAR(outputs_of(evaluation, labelled(0, 4, 0)).at(kLossOutput)[0], expected * denominator, 1e-12);
   EXPECT_EQ(info.label, "target");
   EXPECT_EQ(info.scores, "logits");
   EXPECT_EQ(info.classes, 3);

@@ -112,7 +112,7 @@ TEST(OptimizerPass, NoneLeavesTheParametersAlone) {
   options.keep_gradients = true;
   const Graph graph = make_program(small_resnet(2), options, {.local_batch = 2}).graph;
   EXPECT_TRUE(steps_of(graph).empty());
-  EXPECT_NE(graph.find_value("fc.w.grad"), nullptr);
+  EXPECT_NE(graph.find_value(gradient_name("fc.w")), nullptr);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "graph/error.h"
+#include "graph/scalars.h"
 #include "models/build_model.h"
 #include "models/network.h"
 #include "passes/model_program.h"
@@ -59,7 +60,7 @@ class Rig {
     if (setting.bad_test_label) test_data_.labels.at(static_cast<std::size_t>(*setting.bad_test_label)) = 99;
     train_ = loader(train_data_, setting, setting.shuffle);
     test_ = loader(test_data_, setting, false);
-    options.inputs = {"input", "label"};
+    options.inputs = {"input", kLabelInput};
     options.loss = program_.loss().value();
     options.schedule.base = 0.05;
     set_local_state(setting, options);
@@ -79,7 +80,7 @@ class Rig {
   Trainer& trainer() { return *trainer_; }
   ReplicaGroup& replicas() { return replicas_; }
   uint64_t hash() { return replicas_.check_parameters_equal(); }
-  Evaluation evaluate_test() { return evaluate(replicas_, *test_, {"input", "label"}, program_.loss().value()); }
+  Evaluation evaluate_test() { return evaluate(replicas_, *test_, {"input", kLabelInput}, program_.loss().value()); }
 
   std::vector<StepReport> steps;
   std::vector<EpochReport> epochs;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/scalars.h"
 #include "tests/support/small_resnet.h"
 #include "tests/support/tensors.h"
 
@@ -16,7 +17,7 @@ double loss_with(Trainer& trainer, const NamedTensors& batch, const std::string&
   const HostTensor before = value;
   value.edit_values<double>()[i] += step;
   trainer.replicas.set_stored(name, value);
-  const double loss = trainer.step(batch, 0).at("loss").to_double()[0];
+  const double loss = trainer.step(batch, 0).at(kLossOutput).to_double()[0];
   trainer.replicas.set_stored(name, before);
   return loss;
 }
@@ -30,8 +31,8 @@ void expect_gradients_match(ProgramOptions options, const std::vector<int64_t>& 
   const NamedTensors stored = trainer.replicas.store();
   int checked = 0;
   for (const auto& [name, tensor] : stored) {
-    if (!gradients.contains(name + ".grad")) continue;
-    const std::vector<double> gradient = gradients.at(name + ".grad").to_double();
+    if (!gradients.contains(gradient_name(name))) continue;
+    const std::vector<double> gradient = gradients.at(gradient_name(name)).to_double();
     const std::size_t stride = std::max<std::size_t>(1, gradient.size() / 3);
     for (std::size_t i = 0; i < gradient.size(); i += stride, ++checked) {
       const double difference =

@@ -93,7 +93,7 @@ Options with_defaults_of_run(Options options) {
   const std::string& argument = options.positional().front();
   if (names_model(argument)) return options;
   const std::string config = find_run(argument, options.text("checkpoint")).config;
-  if (!config.empty()) options.adopt(config, {"normalize", "fit", "dataset", "precision", "batch-size"});
+  if (!config.empty()) options.adopt(config, {"normalize", "fit", "dataset", "seed", "precision", "batch-size"});
   return options;
 }
 

@@ -241,17 +241,18 @@ HostTensor merge(const Value& output, const std::vector<StepOutputs>& replicas) 
 
 void collect_outputs(const Graph& graph, const Task& task, const std::vector<StepOutputs>& replicas,
                      OutputFolder& folder) {
-  static const std::string suffix = ".grad";
+  static const std::string prefix = kGradientPrefix;
   for (const Value* output : graph.outputs()) {
     const std::string& name = output->name();
-    if (task.loss && (name == "loss" || name == "correct_top1" || name == "correct_top5")) continue;
-    const bool gradient = task.gradients() && name.ends_with(suffix);
-    const std::string base = gradient ? name.substr(0, name.size() - suffix.size()) : name;
-    folder.add(base, gradient ? "gradient" : "output", gradient ? suffix : "", merge(*output, replicas));
+    const bool gradient = name.starts_with(prefix);
+    if (!gradient && name.starts_with(kReservedPrefix)) continue;  // the loss is written by its own name
+    folder.add(gradient ? name.substr(prefix.size()) : name, gradient ? "gradient" : "output", gradient ? ".grad" : "",
+               merge(*output, replicas));
   }
 }
 
-void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vector<int64_t>& shares,
+// With --bn rank0 the first replica's running statistics are kept, with local the mean of all.
+void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vector<int64_t>& shares, bool first_replica,
                      OutputFolder& folder) {
   for (const StateUpdate& update : graph.updates()) {
     const std::string& name = update.state->name();
@@ -259,7 +260,7 @@ void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vect
     if (update.state->distribution == Distribution::kLocal) {
       std::vector<TensorMap> own;
       for (int r = 0; r < replicas.size(); ++r) own.push_back({{name, replicas.store(r).read(name)}});
-      tensor = weighted_mean(own, shares).at(name);
+      tensor = first_replica ? own.front().at(name) : weighted_mean(own, shares).at(name);
     }
     folder.add(name, "updated", ".updated", tensor);
   }
@@ -311,11 +312,11 @@ int run(const Options& options) {
       feed.scalars[kOptimizerStep] = static_cast<double>(step + 1);
     }
     const std::vector<StepOutputs> outputs = replicas.run(mode, feeds);
-    if (task.loss) losses.push_back(outputs.front().at("loss").to_double().front());
+    if (task.loss) losses.push_back(outputs.front().at(kLossOutput).to_double().front());
     if (step == 0) collect_outputs(graph, task, outputs, folder);
   }
   if (task.loss) folder.add("loss", "loss", "", HostTensor::from<double>({task.steps}, losses));
-  if (task.training) collect_updates(graph, replicas, shares, folder);
+  if (task.training) collect_updates(graph, replicas, shares, options.text("bn") == "rank0", folder);
   folder.write();
   return 0;
 }

@@ -43,7 +43,7 @@ class Training {
     const std::map<std::string, double> scalars{{kLearningRate, 1e-3},
                                                 {kOptimizerStep, static_cast<double>(steps_)},
                                                 {kLossDenominator, static_cast<double>(batch.count())}};
-    replicas_.run(ProgramMode::kTrain, batch_feeds(batch, {"input", "label"}, scalars));
+    replicas_.run(ProgramMode::kTrain, batch_feeds(batch, {"input", kLabelInput}, scalars));
   }
 
  private:

@@ -31,7 +31,7 @@ struct TracedStep {
     for (StepFeeds& feed : feeds) {
       feed.local_batch = kShare;
       feed.tensors["input"].tensor = random_tensor(DType::kFloat32, {kShare, 3, 32, 32}, -1, 1, 1);
-      feed.tensors["label"].tensor = HostTensor::from<int64_t>({kShare}, {3, 7});
+      feed.tensors[kLabelInput].tensor = HostTensor::from<int64_t>({kShare}, {3, 7});
       feed.scalars = {{kLearningRate, 1e-3}, {kOptimizerStep, 1}, {kLossDenominator, kReplicas * kShare}};
     }
     replicas.start_trace();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 
 #include "graph/random.h"
@@ -58,7 +59,7 @@ std::vector<StepFeeds> feeds_of(const std::vector<int64_t>& shares, int64_t firs
     StepFeeds feed;
     feed.local_batch = count;
     feed.tensors["input"] = {cli::slice_rows(data().images, first, count).cast(precision), Layout::kRowMajor};
-    feed.tensors["label"] = {cli::slice_rows(data().labels, first, count), Layout::kRowMajor};
+    feed.tensors[kLabelInput] = {cli::slice_rows(data().labels, first, count), Layout::kRowMajor};
     feed.scalars = {{kLearningRate, 0.05},
                     {kLossDenominator, static_cast<double>(global)},
                     {kGlobalBatch, static_cast<double>(global)},
@@ -146,7 +147,7 @@ Shard run_shard(int64_t first, int64_t count) {
   const std::vector<StepOutputs> outputs =
       group.run(ProgramMode::kTrain, feeds_of({count}, first, DType::kFloat64, kBatch));
   for (const auto& [name, tensor] : outputs.front()) {
-    if (name.ends_with(".grad")) shard.gradients.emplace(name.substr(0, name.size() - 5), tensor);
+    if (name.starts_with(kGradientPrefix)) shard.gradients.emplace(name.substr(std::strlen(kGradientPrefix)), tensor);
   }
   shard.state = read_all(group.store(0));
   return shard;
