@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/error.h"
 
 namespace onward {
 namespace {
 
+bool is_imported(const Graph& graph, const std::string& domain) {
+  return domain == kOnwardDomain || graph.opsets.contains(domain);
+}
+
 std::string why_unsupported(const Graph& graph, const Node& node, const Registry& registry) {
+  if (!is_imported(graph, node.op().domain)) return "an operator set that the file does not import";
   const OpDef* def = registry.find(node.op());
   if (!def) return "unknown";
   if (def->versions.empty()) return "";
@@ -16,24 +23,44 @@ std::string why_unsupported(const Graph& graph, const Node& node, const Registry
   return fmt::format("known from opset {} on", def->versions.front());
 }
 
+// A stored tensor or input of a type that no kernel of the op takes; what lies between nodes is known only when all of
+// them are.
+std::string why_untyped(const Node& node, const PassContext& context) {
+  const auto kernels = context.registry.kernels(node.op(), context.options.backend);
+  for (const Value* input : node.inputs()) {
+    if (!input || input->producer() || !is_floating(input->type.dtype)) continue;
+    const auto takes = [&](const KernelDef* kernel) {
+      return kernel->dtype == input->type.dtype || kernel->dtype == DType::kUndefined;
+    };
+    if (!kernels.empty() && std::none_of(kernels.begin(), kernels.end(), takes))
+      return fmt::format("no kernel for '{}' of type {}", input->name(), dtype_name(input->type.dtype));
+  }
+  return "";
+}
+
+std::string line_of(const Graph& graph, const Node& node, const std::string& reason) {
+  const std::string& domain = node.op().domain;
+  const auto import = graph.opsets.find(domain);
+  const std::string opset = import == graph.opsets.end() ? "not imported" : std::to_string(import->second);
+  return fmt::format("\n  {}: domain {}, opset {}, {}", node.text(), domain.empty() ? "ai.onnx" : domain, opset,
+                     reason);
+}
+
 void check(Graph& graph, PassContext& context) {
-  std::string lines;
+  std::string lines, more;
   int count = 0;
   for (const auto& node : graph.nodes()) {
-    const std::string reason = why_unsupported(graph, *node, context.registry);
-    if (reason.empty()) continue;
-    const std::string& domain = node->op().domain;
-    const auto import = graph.opsets.find(domain);
-    const std::string opset = import == graph.opsets.end() ? "not imported" : std::to_string(import->second);
-    lines += fmt::format("\n  {}: domain {}, opset {}, {}", node->text(), domain.empty() ? "ai.onnx" : domain, opset,
-                         reason);
-    ++count;
+    if (const std::string reason = why_unsupported(graph, *node, context.registry); !reason.empty()) {
+      lines += line_of(graph, *node, reason);
+      ++count;
+      continue;
+    }
+    if (const std::string reason = why_untyped(*node, context); !reason.empty()) more += line_of(graph, *node, reason);
   }
-  if (count > 0) {
-    throw Error(
-        ErrorKind::kModel,
-        fmt::format("expected operations that `onward ops` lists, found {} nodes with others:{}", count, lines));
-  }
+  if (count == 0) return;  // types are looked at again when all are known
+  throw Error(ErrorKind::kModel,
+              fmt::format("expected operations that `onward ops` lists, found {} nodes with others:{}{}", count, lines,
+                          more.empty() ? "" : "\nand these with types that they do not take:" + more));
 }
 
 }  // namespace

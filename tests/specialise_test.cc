@@ -206,11 +206,24 @@ TEST(SupportedOps, ListsEveryUnsupportedNodeAtOnce) {
                run);
 }
 
+TEST(SupportedOps, NamesTypesWithoutKernelsWithUnknownOps) {
+  Graph graph = small_graph();
+  graph.add_node({"", "NoSuchOp"}, {graph.find_value("y")}, {"a"});
+  Value& half = graph.add_data("half", HostTensor(DType::kFloat16, {3, 3}));
+  graph.add_node({"", "Gemm"}, {graph.find_value("y"), &half}, {"b"});
+  ProgramOptions options;
+  PassContext context{.options = options, .request = {}, .registry = registry()};
+  const auto run = [&] { run_passes(graph, {supported_ops_pass()}, context); };
+  expect_error(ErrorKind::kModel, "found 1 nodes with others", run);
+  expect_error(ErrorKind::kModel, "no kernel for 'half' of type float16", run);
+}
+
 TEST(SupportedOps, RefusesOpsetsThatAreTooOldOrNotImported) {
   Graph graph = small_graph();
   graph.opsets = {};
   PassDriver driver;
-  expect_error(ErrorKind::kModel, "no import of it", [&] { driver.run(graph, supported_ops_pass()); });
+  expect_error(ErrorKind::kModel, "an operator set that the file does not import",
+               [&] { driver.run(graph, supported_ops_pass()); });
   Registry future;
   future.add(OpDef{.id = {"", "Relu"}, .versions = {18}});
   Graph old;
