@@ -245,6 +245,11 @@ class LossPass {
     graph_.add_output(*counts.output(1));
     graph_.rename(*counts.output(0), kCorrectTop1Output);
     graph_.rename(*counts.output(1), kCorrectTop5Output);
+    keep_scores(scores);
+  }
+
+  void keep_scores(Value& scores) {
+    if (evaluates_ && options_.keep_scores && !graph_.is_output(scores)) graph_.add_output(scores);
   }
 
   // ---- outputs

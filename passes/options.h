@@ -64,6 +64,8 @@ struct ProgramOptions {
   bool differentiate = true;
   // Keep the file's outputs as outputs of a training program, beside the loss.
   bool keep_outputs = false;
+  // Keep the scores that predictions are read from (LossInfo::scores) as an output of an evaluation program.
+  bool keep_scores = false;
   // Keep the gradients of parameters as graph outputs, named NAME.grad.
   bool keep_gradients = false;
 

@@ -38,6 +38,74 @@ TEST_F(CmdEval, WritesScores) {
   EXPECT_EQ(read_tensor_file(folder_.file("scores.npy")).shape(), (Shape{8, 10}));
 }
 
+// The scores of a file with an image input 'x', [N,1,4,4], a parameter 'w', and what `rest` makes of them.
+class CmdEvalScores : public CmdEval {
+ protected:
+  HostTensor scores(const std::string& rest, const std::vector<std::string>& more = {}) {
+    const std::string dims = "dim { dim_param: 'N' } dim { dim_value: 1 } dim { dim_value: 4 } dim { dim_value: 4 }";
+    folder_.write("m.onnx", graph_bytes("input { name: 'x' type { tensor_type { elem_type: 1 shape { " + dims +
+                                        " } } } } " + rest));
+    std::vector<std::string> arguments = {"--logits", folder_.file("scores.npy")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    EXPECT_EQ(evaluate(model_, arguments).code, 0);
+    return read_tensor_file(folder_.file("scores.npy"));
+  }
+  static std::string output(const std::string& name, const std::string& dims) {
+    return "output { name: '" + name + "' type { tensor_type { elem_type: 1 shape { " + dims + " } } } } ";
+  }
+  const std::string kRows = "dim { dim_param: 'N' } ", kClasses = "dim { dim_value: 16 } ";
+  const std::string kLogits =
+      "initializer { name: 'w' data_type: 1 dims: 1 float_data: 0.5 } node { op_type: 'Flatten' input: 'x' output: 'f' "
+      "} "
+      "node { op_type: 'Mul' input: 'f' input: 'w' output: 'z' } ";
+};
+
+TEST_F(CmdEvalScores, LogitsInsideTheModelAreThoseOfAModelThatEndsInThem) {
+  const std::string whole = output("z", kRows + kClasses);
+  const HostTensor expected = scores(whole + kLogits);
+  ASSERT_EQ(expected.shape(), (Shape{8, 16}));
+  const std::string probabilities = output("p", kRows + kClasses);
+  const auto expect_same = [&](const std::string& rest, const std::vector<std::string>& more = {}) {
+    const HostTensor found = scores(rest, more);
+    ASSERT_EQ(found.shape(), expected.shape());
+    EXPECT_EQ(found.to_double(), expected.to_double());
+  };
+  for (const char* op : {"Softmax", "LogSoftmax"}) {
+    const std::string ending = std::string("node { op_type: '") + op + "' input: 'z' output: 'p' }";
+    expect_same(probabilities + kLogits + ending);
+    expect_same(probabilities + kLogits + ending, {"--devices", "cpu:3"});
+    // The second batch leaves one replica without rows.
+    expect_same(probabilities + kLogits + ending, {"--devices", "cpu:3", "--batch-size", "6"});
+  }
+  const std::string loss = "input { name: 'target' type { tensor_type { elem_type: 7 shape { " + kRows + "} } } } " +
+                           output("loss", "") + kLogits +
+                           "node { op_type: 'SoftmaxCrossEntropyLoss' input: 'z' input: 'target' output: 'loss' }";
+  expect_same(loss);
+}
+
+TEST_F(CmdEvalScores, TrailingDimensionsOfOneAreDropped) {
+  const std::string ending =
+      output("y", kRows + "dim { dim_value: 2 } dim { dim_value: 1 } dim { dim_value: 1 }") +
+      "initializer { name: 'w' data_type: 1 dims: 2 dims: 1 dims: 1 dims: 1 float_data: 0.5 float_data: 1 } "
+      "node { op_type: 'Conv' input: 'x' input: 'w' output: 'c' } "
+      "node { op_type: 'GlobalAveragePool' input: 'c' output: 'y' }";
+  const HostTensor found = scores(ending);
+  ASSERT_EQ(found.shape(), (Shape{8, 2}));
+  EXPECT_NEAR(found.to_double()[1], 2 * found.to_double()[0], 1e-6);
+}
+
+TEST_F(CmdEval, OnlyARunHasCheckpointsToChooseFrom) {
+  expect_error(ErrorKind::kUsage, "expected a run's folder with --checkpoint best, found", [&] {
+    evaluate(model_, {"--checkpoint", "best"});
+  });
+}
+
+TEST_F(CmdEval, ACheckpointWithoutItsRunIsNamed) {
+  folder_.write("alone.safetensors", "x");
+  expect_error(ErrorKind::kData, "expected 'source.onnx' beside the checkpoint '" + folder_.file("alone.safetensors"),
+               [&] { evaluate(folder_.file("alone.safetensors")); });
+}
+
 TEST_F(CmdEval, ScoresThatCannotBeWrittenAreKnownBeforeDataAreRead) {
   const auto refuse = [&](const std::string& file, const std::string& part) {
     expect_error(ErrorKind::kUsage, part, [&] {

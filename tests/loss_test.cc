@@ -173,7 +173,9 @@ Graph two_heads() {
 
 TEST(Loss, SeveralCandidatesAreListed) {
   ModelProgram program(two_heads(), options());
-  expect_error(ErrorKind::kModel, "found 2: 'logits', 'features'", [&] { program.program({ProgramMode::kTrain, 2}); });
+  expect_error(ErrorKind::kModel, "found 2: 'logits', 'features'; remove the others from the model's outputs", [&] {
+    program.program({ProgramMode::kTrain, 2});
+  });
 }
 
 TEST(Loss, NoCandidateIsAnErrorThatListsTheOutputs) {

@@ -22,7 +22,7 @@ std::vector<OptionSpec> eval_options() {
   return join({data_options(),
                device_options(),
                precision_options(),
-               {{"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
+               {{"Outputs", "checkpoint", "WHICH", "last", "of a run's folder: last, best, or a checkpoint file"},
                 {"Outputs", "logits", "FILE", "",
                  "write the scores of every sample, in order, [samples, classes], as .npy or .pb"},
                 {"Outputs", "json", "", "", "print one JSON object: samples, loss, accuracy, top5"},
@@ -36,10 +36,7 @@ class Scores {
 
   void add(const std::vector<StepOutputs>& outputs) {
     for (const StepOutputs& replica : outputs) {
-      const auto found = replica.find(name_);
-      if (found == replica.end()) continue;
-      const HostTensor& rows = found->second;
-      if (rows.shape().front() == 0) continue;
+      const HostTensor& rows = replica.at(name_);
       shape_ = rows.shape();
       dtype_ = rows.dtype();
       const auto* bytes = static_cast<const std::byte*>(rows.data());
@@ -104,14 +101,16 @@ std::vector<std::string> names_of(const std::vector<OptionSpec>& options) {
 }
 
 int run(const Options& given) {
+  check_checkpoint_choice(given);
   const Options options = with_defaults_of_run(given);
   const Model model = open_model(options.positional().front(), options.text("checkpoint"));
   const std::vector<Device> devices = chosen_devices(options);
   normalisation(options, "cifar10");
   const int64_t batch = options.integer("batch-size", static_cast<int64_t>(devices.size()));
-  Session session = open_session(model, program_options(options, static_cast<int>(devices.size())), devices,
-                                 ProgramMode::kEvaluate, batch);
   const bool keep = options.given("logits");
+  ProgramOptions program = program_options(options, static_cast<int>(devices.size()));
+  program.keep_scores = keep;
+  Session session = open_session(model, program, devices, ProgramMode::kEvaluate, batch);
   if (keep) check_logits(options, session);
   const Dataset data = open_data(options, session, Split::kTest);
   const std::unique_ptr<Loader> loader = open_loader(options, session, data, ProgramMode::kEvaluate, false);
