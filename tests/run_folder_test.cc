@@ -76,6 +76,55 @@ TEST(RunFolder, ALossThatIsNoNumberIsNullAndNan) {
   EXPECT_THAT(test::read_text(folder.file("log.csv")), HasSubstr("\n1,0,nan,"));
 }
 
+TEST(RunFolder, ARunThatGoesOnFromAnEarlierStepHasOneRowForEach) {
+  const TemporaryFolder temporary;
+  RunFolder folder = RunFolder::create(temporary.file("run-back"), false);
+  const auto run = [&](int64_t from, int64_t to) {  // two steps an epoch
+    for (int64_t step = from + 1; step <= to; ++step) {
+      folder.log(StepReport{.position = {.step = step, .epoch = (step - 1) / 2}});
+      if (step % 2 == 0) folder.log(EpochReport{.epoch = step / 2, .step = step});
+    }
+  };
+  run(0, 6);
+  const std::string log = test::read_text(folder.file("log.jsonl")), table = test::read_text(folder.file("log.csv"));
+  EXPECT_EQ(folder.rewind({.step = 6, .epoch = 3}), "");
+  EXPECT_EQ(test::read_text(folder.file("log.jsonl")), log);
+  // In the middle of an epoch, at its end before it was evaluated, and from the start.
+  for (const TrainingPosition& position :
+       {TrainingPosition{.step = 3, .epoch = 1}, TrainingPosition{.step = 4, .epoch = 1}, TrainingPosition{}}) {
+    EXPECT_EQ(folder.rewind(position), "");
+    EXPECT_EQ(test::read_text(folder.file("log.csv")),
+              table.substr(0, table.find(position.epoch ? "\n2," : "\n1,") + 1));
+    if (position.step == 4) folder.log(EpochReport{.epoch = 2, .step = 4});
+    run(position.step, 6);
+    EXPECT_EQ(test::read_text(folder.file("log.jsonl")), log);
+    EXPECT_EQ(test::read_text(folder.file("log.csv")), table);
+  }
+}
+
+TEST(RunFolder, ALineThatWasCutOffStaysAlone) {
+  const TemporaryFolder temporary;
+  RunFolder folder = RunFolder::create(temporary.file("run-cut"), false);
+  folder.log(EpochReport{.epoch = 1, .step = 1});
+  const std::string log = test::read_text(folder.file("log.jsonl")), table = test::read_text(folder.file("log.csv"));
+  const auto cut = [&] {
+    test::write_text(folder.file("log.jsonl"), log + "{\"kind\":\"ste");
+    test::write_text(folder.file("log.csv"), table + "2,1");
+  };
+  cut();
+  EXPECT_EQ(folder.rewind({.step = 9, .epoch = 9}), "");
+  EXPECT_EQ(test::read_text(folder.file("log.jsonl")), log);
+  EXPECT_EQ(test::read_text(folder.file("log.csv")), table);
+  cut();
+  folder.log(EpochReport{.epoch = 1, .step = 1});
+  EXPECT_EQ(test::read_text(folder.file("log.jsonl")), log + "{\"kind\":\"ste\n" + log);
+  // A head that was cut off is written again.
+  test::write_text(folder.file("log.csv"), table.substr(0, 9));
+  folder.rewind({.step = 9, .epoch = 9});
+  folder.log(EpochReport{.epoch = 1, .step = 1});
+  EXPECT_EQ(test::read_text(folder.file("log.csv")), table);
+}
+
 TEST(RunFolder, ALogThatCannotBeWrittenIsReportedOnce) {
   const TemporaryFolder temporary;
   RunFolder folder = RunFolder::create(temporary.file("run-no-log"), false);

@@ -19,7 +19,7 @@ namespace {
 std::vector<OptionSpec> options_of_export() {
   return {
       {"Outputs", "output", "FILE", "", "the .onnx to write (-o)"},
-      {"Outputs", "checkpoint", "WHICH", "last", "last, best, or a checkpoint file"},
+      {"Outputs", "checkpoint", "WHICH", "last", "of a run's folder: last, best, or a checkpoint file"},
       {"Outputs", "fold-batch-norm", "", "", "fold BatchNormalization into the convolutions before it"},
       {"Outputs", "training-graph", "", "", "write the generated training program of one replica instead, to look at"}};
 }
@@ -59,6 +59,7 @@ int run(const Options& options) {
     throw Error(ErrorKind::kUsage,
                 fmt::format("expected a run's folder or a checkpoint, found the model '{}'", argument));
   }
+  check_checkpoint_choice(options);
   const RunFiles files = find_run(argument, options.text("checkpoint"));
   const Checkpoint checkpoint = load_checkpoint(files.checkpoint);
   Model model = trained_model(Model::load(files.source), checkpoint);

@@ -21,6 +21,9 @@ class RunFolder {
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
   void write_config(const std::string& json) const;
+  // Makes the logs those of a run that has come to this position: rows of later steps and epochs, which will be run
+  // again, and a line that was cut off go. A failure is told as a text.
+  std::string rewind(const TrainingPosition& position);
   // One line of log.jsonl each; epochs also one of log.csv. A log that cannot be written ends no training: the first
   // failure is told to the caller as a text, later ones are silent.
   std::string log(const StepReport& report);
@@ -44,6 +47,9 @@ struct RunFiles {
 // `argument` is a run's folder or a checkpoint inside one; `which` is last, best or a file (relative to the folder or
 // not). Error(kUsage) if the argument is neither, Error(kData) if the files are not there.
 RunFiles find_run(const std::string& argument, const std::string& which = "last");
+
+// Error(kUsage) if --checkpoint is given and the positional argument is not a run's folder, in which it could choose.
+void check_checkpoint_choice(const Options& options);
 
 // Whether the argument is a model rather than a run or a checkpoint: a file that does not begin as a checkpoint does.
 // Where there is no file its ending decides.
