@@ -78,18 +78,28 @@ std::string key_of(const KernelDef& def, const KernelSpec& spec) {
 
 }  // namespace
 
+std::map<std::string, KernelSpec> winograd_choices(const Graph& graph, const Registry& registry,
+                                                   const PlannerOptions& options) {
+  std::map<std::string, KernelSpec> choices;
+  for (const auto& node : graph.nodes()) {
+    KernelSpec spec = kernel_spec(*node, options.threads, options.rank, options.replicas);
+    const KernelDef* winograd = winograd_kernel(spec, registry, options);
+    if (winograd) choices.try_emplace(key_of(*winograd, spec), std::move(spec));
+  }
+  return choices;
+}
+
 std::set<std::string> autotune(const Graph& graph, const Registry& registry, const PlannerOptions& options) {
-  std::set<std::string> faster, measured;
+  std::set<std::string> faster;
   Stream stream({.name = "autotune", .team = options.threads});
   stream.enqueue([&] {
-    for (const auto& node : graph.nodes()) {
-      KernelSpec spec = kernel_spec(*node, options.threads, options.rank, options.replicas);
-      const KernelDef* winograd = winograd_kernel(spec, registry, options);
-      if (!winograd || !measured.insert(key_of(*winograd, spec)).second) continue;
+    for (const auto& [key, spec] : winograd_choices(graph, registry, options)) {
       const KernelDef* direct = registry.kernel(spec, options.backend, options.max_priority);
       const double of_direct = Trial(*direct, spec).fastest_seconds();
-      spec.winograd = true;
-      if (Trial(*winograd, spec).fastest_seconds() < kWorthwhile * of_direct) faster.insert(key_of(*winograd, spec));
+      KernelSpec fast = spec;
+      fast.winograd = true;
+      const KernelDef* winograd = registry.kernel(fast, options.backend, options.max_priority);
+      if (Trial(*winograd, fast).fastest_seconds() < kWorthwhile * of_direct) faster.insert(key);
     }
   });
   stream.synchronise();

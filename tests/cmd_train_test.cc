@@ -123,9 +123,58 @@ TEST_F(CmdTrain, AutotuneIsMeasuredOnceAndReplayed) {
   EXPECT_EQ(train({"--epochs", "2", "--resume", "auto", "--autotune"}), choice);
   EXPECT_EQ(train({"--epochs", "3", "--resume", "auto", "--config", out + "/config.json"}), choice);
   refuse("--autotune", "mesure", "did you mean measure?");
+  refuse("--autotune", "Conv:1x2x2:3x1x3x3,Conv:1x4x4:3x1x3x3", "found 'Conv:1x2x2:3x1x3x3,Conv:1x4x4:3x1x3x3'");
   expect_error(ErrorKind::kUsage, "found both", [&] {
     run_command("train", {folder_.file("m.onnx"), "--dry-run", "--autotune", "--winograd"});
   });
+}
+
+TEST_F(CmdTrain, AResumeSaysWhatDecidesAndNothingElse) {
+  const std::string out = folder_.file("run");
+  std::vector<std::string> begin = {folder_.file("m.onnx"), "--batch-size", "4", "--out", out, "--quiet"};
+  const auto train = [&](const std::string& data, std::vector<std::string> more) {
+    more.insert(more.begin(), begin.begin(), begin.end());
+    more.insert(more.end(), {"--data", data});
+    testing::internal::CaptureStderr();
+    try {
+      EXPECT_EQ(run_command("train", more).code, 0);
+    } catch (...) {
+      testing::internal::GetCapturedStderr();
+      throw;
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  train("synthetic:8,4", {"--epochs", "1", "--freeze", "*.bias"});
+  EXPECT_EQ(
+      train("synthetic:8,4", {"--epochs", "2", "--freeze", "*.bias", "--resume", "auto", "--momentum", "0.5", "--init",
+                              "kaiming", "--fit", "pad", "--loss", "cross_entropy", "--normalize", "none"}),
+      "");
+  EXPECT_THAT(
+      train("synthetic:8,4", {"--epochs", "3", "--freeze", "*.bias", "--resume", "auto", "--normalize", "mnist"}),
+      HasSubstr("--normalize mnist (was none)"));
+  // Before data are read.
+  expect_error(ErrorKind::kUsage, "expected --freeze [\"*.bias\"], with which the checkpoint", [&] {
+    train(folder_.file("no-data"), {"--epochs", "4", "--resume", "auto"});
+  });
+}
+
+TEST_F(CmdTrain, RowsOfStepsThatAreRunAgainGo) {
+  const std::string out = folder_.file("run");
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {folder_.file("m.onnx"), "--data", "synthetic:8,4", "--batch-size", "4", "--out", out,
+                               "--quiet", "--epochs", "2", "--keep", "9", "--save-every", "1"});
+    EXPECT_EQ(run_command("train", more).code, 0);
+    std::ifstream log(out + "/log.jsonl");
+    std::vector<std::string> rows;
+    for (std::string line; std::getline(log, line);) {
+      const nlohmann::json row = nlohmann::json::parse(line);
+      rows.push_back(row.at("kind").get<std::string>() + " " + std::to_string(row.at("step").get<int64_t>()));
+    }
+    return rows;
+  };
+  const std::vector<std::string> rows = {"step 1", "step 2", "epoch 2", "step 3", "step 4", "epoch 4"};
+  EXPECT_EQ(train({}), rows);
+  EXPECT_EQ(train({"--resume", out + "/step-00000001.safetensors"}), rows);
 }
 
 }  // namespace

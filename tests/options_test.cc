@@ -61,6 +61,8 @@ TEST(Options, AnOptionalValueIsAPlainWord) {
   EXPECT_EQ(parse_options(command(), {"m.onnx", "--passes"}).text("passes"), "all");
   EXPECT_EQ(parse_options(command(), {"--passes", "fuse", "m.onnx"}).text("passes"), "fuse");
   EXPECT_EQ(parse_options(command(), {"m.onnx", "--passes", "--drop-last"}).text("passes"), "all");
+  EXPECT_EQ(parse_options(command(), {"--passes", "Conv:3x8x8:4x3x3x3,Conv:1", "m.onnx"}).text("passes"),
+            "Conv:3x8x8:4x3x3x3,Conv:1");
 }
 
 TEST(Options, UnknownNamesAndValuesSuggestTheNearest) {
@@ -101,6 +103,19 @@ TEST(Options, CommandLineBeatsConfiguration) {
   EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("unknown option 'rl'"));
   std::ofstream(path) << "[1]";
   EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("expected a JSON object"));
+  std::ofstream(path) << R"({"lr": [0.1, 0.2]})";
+  EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("the value of 'lr' in the configuration"));
+  std::ofstream(path) << R"({"input": ["a=b", "c=d"]})";
+  EXPECT_EQ(parse_options(command(), {"m.onnx", "--config", path}).texts("input"),
+            (std::vector<std::string>{"a=b", "c=d"}));
+  std::ofstream(path) << R"({"lr" 0.1})";
+  EXPECT_THAT(failure({"m.onnx", "--config", path}), HasSubstr("found a mistake at byte 9"));
+}
+
+TEST(Options, AConfigurationThatCannotBeReadComesWithTheReason) {
+  EXPECT_THAT(failure({"m.onnx", "--config", testing::TempDir() + "no-such.json"}),
+              HasSubstr("No such file or directory"));
+  EXPECT_THAT(failure({"m.onnx", "--config", testing::TempDir()}), HasSubstr("found a folder"));
 }
 
 TEST(Options, ResolvedFormReadsBack) {

@@ -48,9 +48,48 @@ TEST(ResumeCheck, WhatLearnsNothingElseIsFree) {
             "");
 }
 
+TEST(ResumeCheck, WhatDecidesNothingIsSilent) {
+  EXPECT_EQ(changes({"--optimizer", "adam"}, {"--optimizer", "adam", "--momentum", "0.5"}), "");
+  EXPECT_EQ(changes({"--optimizer", "sgd"}, {"--optimizer", "sgd", "--beta1", "0.5", "--epsilon", "1e-6"}), "");
+  EXPECT_EQ(changes({"--init", "kaiming"}, {}), "");
+  EXPECT_EQ(changes({}, {"--no-decay", "norm", "--min-lr", "0.1", "--step-factor", "0.5", "--base-batch-size", "9"}),
+            "");
+  EXPECT_EQ(changes({}, {"--autotune", "direct"}), "");
+  // The same options where they decide.
+  const auto told = [](const Arguments& before, const std::string& name, const std::string& value) {
+    Arguments now = before;
+    now.insert(now.end(), {name, value});
+    EXPECT_THAT(changes(before, now), HasSubstr(name + " " + value));
+  };
+  told({"--optimizer", "nesterov"}, "--momentum", "0.5");
+  told({"--optimizer", "adamw"}, "--beta1", "0.5");
+  told({"--weight-decay", "0.1"}, "--no-decay", "norm");
+  told({"--schedule", "linear"}, "--min-lr", "0.1");
+  told({"--schedule", "step"}, "--step-factor", "0.5");
+  told({"--lr-scale", "sqrt", "--base-batch-size", "4"}, "--base-batch-size", "9");
+  told({}, "--autotune", "Conv:1:2");
+  EXPECT_THAT(changes({}, {"--fit", "pad"}), HasSubstr("--fit pad"));
+  EXPECT_EQ(changes_since(options_of({"--fit", "pad"}), "data-1", checkpoint_of({}), "last", {"fit"}), "");
+}
+
+TEST(ResumeCheck, ParametersThatWereFrozenHaveNoState) {
+  Graph program;
+  for (const char* name : {"a.adam_m", "b.adam_m"}) program.add_data(name, HostTensor::scalar<float>(0), Role::kState);
+  Checkpoint checkpoint = checkpoint_of({"--freeze", "a*"});
+  checkpoint.tensors.emplace("b.adam_m", HostTensor::scalar<float>(0));
+  expect_error(
+      ErrorKind::kUsage,
+      "expected --freeze [\"a*\"], with which the checkpoint 'last' was made, found --freeze none, which trains "
+      "more parameters: the checkpoint has no 'a.adam_m'",
+      [&] { check_frozen(options_of({}), program, checkpoint, "last"); });
+  checkpoint.tensors.emplace("a.adam_m", HostTensor::scalar<float>(0));
+  EXPECT_NO_THROW(check_frozen(options_of({}), program, checkpoint, "last"));
+}
+
 TEST(ResumeCheck, OneLineNamesEveryOptionThatDiffers) {
-  const std::string line = changes({"--lr", "0.1", "--no-decay", "norm", "--freeze", "a*"},
-                                   {"--lr", "0.2", "--batch-size", "64", "--freeze", "b*", "--drop-last"});
+  const std::string line =
+      changes({"--lr", "0.1", "--weight-decay", "0.5", "--no-decay", "norm", "--freeze", "a*"},
+              {"--lr", "0.2", "--weight-decay", "0.5", "--batch-size", "64", "--freeze", "b*", "--drop-last"});
   EXPECT_THAT(line, AllOf(HasSubstr("--lr 0.2 (was 0.1)"), HasSubstr("--batch-size 64 (was 128)"),
                           HasSubstr("--no-decay none (was norm)"), HasSubstr("--drop-last true (was false)"),
                           HasSubstr("--freeze [\"b*\"] (was [\"a*\"])"), Not(HasSubstr("\n"))));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "graph/error.h"
+#include "tools/idle_options.h"
 
 namespace onward::cli {
 
@@ -47,10 +48,8 @@ std::string autotune_text(const std::set<std::string>& winograd_for) {
 }
 
 void adopt_choice(Options& options, const Checkpoint& checkpoint) {
-  const auto config = checkpoint.metadata.find("config");
-  if (!asks_to_measure(options) || config == checkpoint.metadata.end()) return;
-  const nlohmann::json before = nlohmann::json::parse(config->second, nullptr, false);
-  const std::string choice = before.is_object() ? before.value(kOption, "") : "";
+  if (!asks_to_measure(options)) return;
+  const std::string choice = config_of(checkpoint).value(kOption, "");
   if (!choice.empty()) options.replace(kOption, choice);
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/trainer.h"
 #include "tools/autotune_option.h"
 #include "tools/command.h"
+#include "tools/idle_options.h"
 #include "tools/interrupt.h"
 #include "tools/log.h"
 #include "tools/option_groups.h"
@@ -219,6 +220,22 @@ void check_options(const Options& options) {
   }
 }
 
+// Before data are read: whether the checkpoint has the optimizer's state for all that is trained now.
+void check_trained_parameters(const Options& options, const Training& training) {
+  const auto replicas = static_cast<int64_t>(training.session.devices.size());
+  const int64_t rows = split_batch(options.integer("batch-size", 1), replicas).front().count;
+  check_frozen(options, training.session.program->program({ProgramMode::kTrain, rows}), training.checkpoint,
+               training.resume_from);
+}
+
+// What the run does otherwise than the one that made the checkpoint.
+void warn_of_changes(const Options& options, const Model& model, const Training& training) {
+  const std::set<std::string> idle =
+      idle_options(options, training.checkpoint, model, training.session, training.train_data);
+  const std::string changes = changes_since(options, training.data, training.checkpoint, training.resume_from, idle);
+  if (!changes.empty()) warn(changes);
+}
+
 // Opens everything in the order in which mistakes should be found: options, checkpoint, model, data, output folder.
 // Measured choices take the place of the wish to measure in `options`.
 Training set_up(Options& options, const Model& model) {
@@ -243,6 +260,7 @@ Training set_up(Options& options, const Model& model) {
   training.session = open_session(model, training_options(options, static_cast<int>(devices.size())), devices, mode,
                                   batch, replica_options, tune);
   if (tune) options.replace("autotune", autotune_text(training.session.winograd_for));
+  if (resumes) check_trained_parameters(options, training);
   if (options.flag("dry-run") && options.text("data").empty() && options.text("dataset") != "synthetic")
     return training;
   training.train_data = open_data(options, training.session, Split::kTrain);
@@ -250,9 +268,7 @@ Training set_up(Options& options, const Model& model) {
   training.train = open_loader(options, training.session, training.train_data, ProgramMode::kTrain, true);
   training.test = open_loader(options, training.session, training.test_data, ProgramMode::kEvaluate, false);
   training.data = identity(training.train_data);
-  const std::string changes =
-      resumes ? changes_since(options, training.data, training.checkpoint, training.resume_from) : "";
-  if (!changes.empty()) warn(changes);
+  if (resumes) warn_of_changes(options, model, training);
   prepare_all_batches(options, training);
   if (!options.flag("dry-run")) training.folder = RunFolder::create(options.text("out"), options.given("resume"));
   return training;
@@ -264,7 +280,7 @@ int end_code(TrainingEnd end, const std::atomic<int>& interrupt) {
   return interrupt.load() == SIGTERM ? 143 : 130;
 }
 
-int train(const Training& training, Trainer& trainer, StepTracer& tracer, const Options& options,
+int train(Training& training, Trainer& trainer, StepTracer& tracer, const Options& options,
           const std::atomic<int>& interrupt) {
   if (!training.resume_from.empty()) {
     trainer.resume(training.checkpoint);
@@ -273,6 +289,8 @@ int train(const Training& training, Trainer& trainer, StepTracer& tracer, const 
     if (trainer.position().epoch >= options.integer("epochs", 1))
       warn("the run has all its epochs; raise --epochs to go on");
   }
+  const std::string problem = training.folder->rewind(trainer.position());
+  if (!problem.empty()) warn(problem);
   const auto begin = std::chrono::steady_clock::now();
   const TrainingEnd end = trainer.run();
   tracer.finish();

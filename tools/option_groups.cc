@@ -163,7 +163,8 @@ std::vector<OptionSpec> train_options() {
          "autotune",
          "CHOICE",
          "",
-         "measure for which convolutions Winograd is faster; or the list that config.json holds, to repeat a run",
+         "measure for which convolutions Winograd is faster; or direct, or the list that config.json holds, to repeat "
+         "a run",
          {},
          false,
          "measure"}},

@@ -7,11 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <cxxopts.hpp>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "graph/error.h"
+#include "graph/file_io.h"
 
 namespace onward::cli {
 
@@ -79,9 +79,11 @@ const OptionSpec* option_with_value(const CommandSpec& command, const std::strin
   return nullptr;
 }
 
+// What cannot be taken for a file: the value of an option that may have none.
 bool is_plain_word(const std::string& text) {
-  return !text.empty() && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '-'; });
+  return !text.empty() && text[0] != '-' && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == ':' || c == ',';
+  });
 }
 
 // Values that start with a dash or hold commas are joined to their option, so that cxxopts takes them whole.
@@ -115,9 +117,15 @@ std::string json_to_text(const std::string& name, const nlohmann::json& value) {
 }
 
 nlohmann::json read_config(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw usage_error(fmt::format("cannot read the configuration file '{}'", path));
-  const nlohmann::json config = nlohmann::json::parse(file, nullptr, false, true);
+  nlohmann::json config;
+  try {
+    config = nlohmann::json::parse(read_file(path, ErrorKind::kUsage), nullptr, true, true);
+  } catch (const Error& error) {
+    throw usage_error(fmt::format("cannot read the configuration file '{}': {}", path, error.message()));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw usage_error(fmt::format("expected a JSON object in the configuration file '{}', found a mistake at byte {}",
+                                  path, error.byte));
+  }
   if (!config.is_object())
     throw usage_error(fmt::format("expected a JSON object in the configuration file '{}'", path));
   return config;
@@ -188,7 +196,7 @@ class OptionParser {
                                       did_you_mean(name, option_names(command_), "")));
       }
       if (found->second.source == OptionSource::kCommandLine || value.is_null()) continue;
-      if (value.is_array()) {
+      if (value.is_array() && found->second.spec.repeated) {
         for (const auto& item : value) set(name, json_to_text(name, item), OptionSource::kConfig);
       } else {
         set(name, json_to_text(name, value), OptionSource::kConfig);

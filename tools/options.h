@@ -17,7 +17,8 @@ struct OptionSpec {
   std::string help;
   std::vector<std::string> choices;  // empty: any value
   bool repeated = false;             // may be given several times; values are kept in order
-  std::string implicit;  // the value when none follows; only a plain word (letters, digits, dashes) may follow
+  // The value when none follows; only what is no file's name may follow as the next word: letters, digits and -:,
+  std::string implicit;
 };
 
 // A sub-command: its line in the overview, positional arguments and options.

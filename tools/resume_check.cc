@@ -10,6 +10,7 @@
 
 #include "graph/error.h"
 #include "runtime/fingerprint.h"
+#include "tools/idle_options.h"
 
 namespace onward::cli {
 
@@ -23,31 +24,27 @@ struct Change {
 
 using Changes = std::vector<Change>;
 
-std::string text_of(const nlohmann::json& value) {
-  if (value.is_null() || value == "") return "none";
+std::string text_of(const std::string& option, const nlohmann::json& value) {
+  if (value.is_null() || value == "" || value == nlohmann::json::array()) return "none";
+  if (option == "autotune" && value == "direct") return "none";
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// The options of the run that made the checkpoint; empty if it does not say.
-nlohmann::json config_of(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.metadata.find("config");
-  if (found == checkpoint.metadata.end()) return nlohmann::json::object();
-  const nlohmann::json config = nlohmann::json::parse(found->second, nullptr, false);
-  return config.is_object() ? config : nlohmann::json::object();
-}
-
-// Every option whose value differs. One that the older run did not know counts only if it is given now.
+// Every option whose value differs, if it decides anything on either side. One that the older run did not know counts
+// only if it is given now.
 Changes changed_options(const Options& options, const nlohmann::json& before) {
   const nlohmann::json now = nlohmann::json::parse(options.resolved_json());
   std::set<std::string> names;
   for (const nlohmann::json* side : {&now, &before}) {
     for (const auto& [name, value] : side->items()) names.insert(name);
   }
+  const std::set<std::string> idle_now = idle_options(now), idle_before = idle_options(before);
   Changes changes;
   for (const std::string& name : names) {
     if (!options.has(name) || (!before.contains(name) && !options.given(name))) continue;
-    const std::string new_text = text_of(now.value(name, nlohmann::json())),
-                      old_text = text_of(before.value(name, nlohmann::json()));
+    if (idle_now.contains(name) && idle_before.contains(name)) continue;
+    const std::string new_text = text_of(name, now.value(name, nlohmann::json())),
+                      old_text = text_of(name, before.value(name, nlohmann::json()));
     if (new_text != old_text) changes.push_back({"--" + name, new_text, old_text});
   }
   return changes;
@@ -123,11 +120,27 @@ void check_resumable(const Options& options, const std::string& model, const Che
     refuse(file, "the model", "another one; its run's folder has it as source.onnx");
 }
 
+void check_frozen(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+                  const std::string& file) {
+  const Changes changes = changed_options(options, config_of(checkpoint));
+  const auto freeze = std::find_if(changes.begin(), changes.end(), [](const auto& c) { return c.what == "--freeze"; });
+  if (freeze == changes.end()) return;
+  for (const Value* state : update_program.values_with_role(Role::kState)) {
+    if (checkpoint.tensors.contains(state->name())) continue;
+    refuse(file, "--freeze " + freeze->before,
+           fmt::format("--freeze {}, which trains more parameters: the checkpoint has no '{}'; --config with the "
+                       "config.json of its run repeats its options",
+                       freeze->now, state->name()));
+  }
+}
+
 std::string changes_since(const Options& options, const std::string& data, const Checkpoint& checkpoint,
-                          const std::string& file) {
+                          const std::string& file, const std::set<std::string>& idle) {
   const nlohmann::json before = config_of(checkpoint);
   Changes changes = changed_options(options, before);
-  std::erase_if(changes, [&](const Change& change) { return is_free(change.what, options, before); });
+  std::erase_if(changes, [&](const Change& change) {
+    return is_free(change.what, options, before) || idle.contains(change.what.substr(2));
+  });
   const auto made_with = checkpoint.metadata.find(kDataIdentity);
   if (made_with != checkpoint.metadata.end() && made_with->second != data)
     changes.push_back({"the training data", data, made_with->second});

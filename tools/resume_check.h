@@ -1,4 +1,5 @@
 #pragma once
+#include <set>
 #include <string>
 
 #include "graph/model.h"
@@ -19,10 +20,16 @@ std::string identity(const Dataset& data);
 void check_resumable(const Options& options, const std::string& model, const Checkpoint& checkpoint,
                      const std::string& file);
 
+// Error(kUsage) if the run trains parameters that were frozen when the checkpoint was made, so that it has no optimizer
+// state for them. `update_program` is a program that updates the parameters.
+void check_frozen(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+                  const std::string& file);
+
 // One line that names every option, with its value now and then, and the data, if they differ in a way that changes
-// what is learned; "" if nothing does. Error(kUsage) if the checkpoint is from the middle of an epoch and what differs
-// decides which samples are left of it.
+// what is learned; "" if nothing does. Options that decide nothing now and did not then are passed over, as are those
+// in `idle`, which decide nothing for this model and these data (idle_options.h). Error(kUsage) if the checkpoint is
+// from the middle of an epoch and what differs decides which samples are left of it.
 std::string changes_since(const Options& options, const std::string& data, const Checkpoint& checkpoint,
-                          const std::string& file);
+                          const std::string& file, const std::set<std::string>& idle = {});
 
 }  // namespace onward::cli

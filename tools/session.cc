@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "graph/error.h"
 #include "ops/core/registry.h"
 #include "runtime/autotune.h"
@@ -87,6 +89,22 @@ void check_classes(const Session& session, const Dataset& data) {
   }
 }
 
+// A list that says nothing about this model is a mistake; parts of it may be of convolutions that are not computed now,
+// such as the gradients of frozen parameters.
+void check_choice(const std::set<std::string>& chosen, const std::map<std::string, KernelSpec>& choices) {
+  std::vector<std::string> known, unknown;
+  for (const auto& [key, spec] : choices) known.push_back(key);
+  std::copy_if(chosen.begin(), chosen.end(), std::back_inserter(unknown),
+               [&](const std::string& key) { return !choices.contains(key); });
+  if (unknown.empty()) return;
+  const std::string text = fmt::format(
+      "--autotune to name convolutions of the model that Winograd can compute ({}), "
+      "found '{}'",
+      known.empty() ? "there are none" : fmt::format("{}", fmt::join(known, ", ")), fmt::join(unknown, ","));
+  if (unknown.size() == chosen.size()) throw Error(ErrorKind::kUsage, "expected " + text);
+  warn("expected " + text + ", which changes nothing");
+}
+
 }  // namespace
 
 Session open_session(const Model& model, const ProgramOptions& program_options, const std::vector<Device>& devices,
@@ -101,7 +119,12 @@ Session open_session(const Model& model, const ProgramOptions& program_options, 
   read_inputs(graph, session);
   for (const std::string& fact : session.program->facts()) say(fact);
   for (const std::string& warning : session.program->warnings()) warn(warning);
-  if (tune) replica_options.winograd_for = autotune(graph, registry(), {.threads = devices.front().threads});
+  const PlannerOptions planner{.threads = devices.front().threads};
+  if (tune) {
+    replica_options.winograd_for = autotune(graph, registry(), planner);
+  } else if (!replica_options.winograd_for.empty()) {
+    check_choice(replica_options.winograd_for, winograd_choices(graph, registry(), planner));
+  }
   session.winograd_for = replica_options.winograd_for;
   session.replicas = std::make_unique<ReplicaGroup>(*session.program, devices, registry(), replica_options);
   session.replicas->prepare({mode, shares.front().count});
