@@ -46,7 +46,22 @@ std::string line_of(const Graph& graph, const Node& node, const std::string& rea
                      reason);
 }
 
+// Ops of a newer opset than any that was known when this was written may mean something else by then.
+void warn_about_newer_opset(const Graph& graph, PassContext& context) {
+  int64_t newest = 0;
+  for (const auto& [id, def] : context.registry.ops()) {
+    if (id.domain.empty() && !def.versions.empty()) newest = std::max<int64_t>(newest, def.versions.back());
+  }
+  const auto import = graph.opsets.find("");
+  if (import == graph.opsets.end() || import->second <= newest) return;
+  context.warnings.push_back(fmt::format(
+      "the file has opset {}, newer than {}, the newest that this program knows: its operations are read as "
+      "those of {}; export the model with that opset if results are not as expected",
+      import->second, newest, newest));
+}
+
 void check(Graph& graph, PassContext& context) {
+  warn_about_newer_opset(graph, context);
   std::string lines, more;
   int count = 0;
   for (const auto& node : graph.nodes()) {

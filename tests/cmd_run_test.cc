@@ -157,14 +157,14 @@ class CmdRunInputs : public CmdRun {
 };
 
 TEST_F(CmdRunInputs, AFixedDimensionIsKept) {
-  expect_failure(ErrorKind::kUsage, "expected 3 in dimension 1 for the input 'x' (float32[N,3]), found float32[2,4]",
+  expect_failure(ErrorKind::kData, "expected 3 in dimension 1 for the input 'x' (float32[N,3]), found float32[2,4]",
                  weighted_cross_entropy(), {"--input", image("x", {2, 4}), "--label", labels({2}, {0, 1})});
-  expect_failure(ErrorKind::kUsage, "expected 2 dimensions for the input 'x'", weighted_cross_entropy(),
+  expect_failure(ErrorKind::kData, "expected 2 dimensions for the input 'x'", weighted_cross_entropy(),
                  {"--input", image("x", {2, 3, 1}), "--label", labels({2}, {0, 1})});
 }
 
 TEST_F(CmdRunInputs, InputsOfTheBatchHaveTheSameRows) {
-  expect_failure(ErrorKind::kUsage, "found 4 in 'x' and 3 in 't'", regression(),
+  expect_failure(ErrorKind::kData, "found 4 in 'x' and 3 in 't'", regression(),
                  {"--input", image("x", {4}), "--input", image("t", {3})});
 }
 
@@ -183,7 +183,7 @@ TEST_F(CmdRunInputs, ThereIsOneWholeLabelForEachRow) {
                    {"--input", x, "--label", labels(shape, values), "--loss", "auto"});
   };
   refuse("expected 3 labels in", {2}, {0, 1});
-  refuse("found 2 (int64[2])", {2}, {0, 1});
+  refuse("found 2 (float32[2])", {2}, {0, 1});
   refuse("found 1.5 at index 2 of float32[3]", {3}, {0, 1, 1.5});
   refuse("found nan at index 0", {3}, {NAN, 1, 1});
   run(weighted_cross_entropy(), {"--input", x, "--label", labels({3}, {2, 0, 0}), "--loss", "auto"});
@@ -196,8 +196,18 @@ TEST_F(CmdRunInputs, LabelsOfAnAttachedLossAreOneNumberEach) {
   const std::string scores =
       graph_bytes("input { " + value("x", kRows + kThree) + "} output { " + value("y", kRows + kThree) +
                   "} node { op_type: 'Relu' input: 'x' output: 'y' }");
-  expect_failure(ErrorKind::kData, "expected labels of type int64[2]", scores,
+  expect_failure(ErrorKind::kData,
+                 "expected labels of type int64[2] in '" + folder_.file("y.npy") + "', found float32[2,1]", scores,
                  {"--input", image("x", {2, 3}), "--label", labels({2, 1}, {0, 1}), "--loss", "cross_entropy"});
+}
+
+TEST_F(CmdRunInputs, WhatWouldBePassedOverIsRefused) {
+  const std::string x = image("x", {2, 3}), label = labels({2}, {0, 1});
+  expect_failure(ErrorKind::kUsage, "expected one --input for each input, found", weighted_cross_entropy(),
+                 {"--input", x, "--input", x, "--label", label});
+  expect_failure(ErrorKind::kUsage, "expected --loss with --label", weighted_cross_entropy(),
+                 {"--input", x, "--input", "target=" + label, "--label", label});
+  run(weighted_cross_entropy(), {"--input", x, "--label", label});  // for the input that is left
 }
 
 TEST_F(CmdRunInputs, AMeanOfTheFileIsThatOfTheWholeBatchOnAnyNumberOfReplicas) {

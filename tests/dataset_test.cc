@@ -309,7 +309,7 @@ TEST(Synthetic, RefusesNonsense) {
   expect_error(ErrorKind::kUsage, "0 classes",
                [&] { open_dataset("synthetic", DatasetKind::kAuto, Split::kTrain, options); });
   for (const char* path : {"synthetic:", "synthetic:5", "synthetic:5,", "synthetic:0,5", "synthetic:5,x"}) {
-    expect_error(ErrorKind::kUsage, "synthetic:TRAIN,TEST",
+    expect_error(ErrorKind::kUsage, "synthetic:TRAIN,TEST with numbers of samples of at least 1",
                  [&] { open_dataset(path, DatasetKind::kAuto, Split::kTrain); });
   }
 }

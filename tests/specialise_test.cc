@@ -234,5 +234,23 @@ TEST(SupportedOps, RefusesOpsetsThatAreTooOldOrNotImported) {
   expect_error(ErrorKind::kModel, "known from opset 18 on", [&] { run_passes(old, {supported_ops_pass()}, context); });
 }
 
+TEST(SupportedOps, WarnsOfAnOpsetNewerThanAllThatAreKnown) {
+  const auto warnings = [](int64_t opset) {
+    Registry known;
+    known.add(OpDef{.id = {"", "Relu"}, .versions = {6, 14}});
+    known.add(OpDef{.id = {"", "Neg"}, .versions = {6, 13}});
+    Graph graph;
+    graph.opsets[""] = opset;
+    graph.add_node({"", "Relu"}, {&add_image_input(graph, "x", {1})}, {"y"});
+    ProgramOptions options;
+    PassContext context{.options = options, .request = {}, .registry = known};
+    run_passes(graph, {supported_ops_pass()}, context);
+    return context.warnings;
+  };
+  EXPECT_TRUE(warnings(14).empty());
+  ASSERT_EQ(warnings(15).size(), 1u);
+  EXPECT_THAT(warnings(15)[0], testing::HasSubstr("opset 15, newer than 14"));
+}
+
 }  // namespace
 }  // namespace onward::test

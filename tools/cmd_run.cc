@@ -42,7 +42,7 @@ std::vector<OptionSpec> run_options() {
                 {"Run", "output", "DIR", "", "folder for the results (-o)"},
                 {"Run", "training", "", "", "batch statistics and dropout; updated states are written"},
                 {"Run", "grad", "OUTPUT", "", "gradient of this scalar output by every input and parameter"},
-                {"Run", "label", "FILE", "", "class labels for --loss"},
+                {"Run", "label", "FILE", "", "class labels for --loss, or the input that is left"},
                 {"Run", "steps", "N", "1", "updates on the same batch, with --optimizer"},
                 {"Run", "lr", "X", "0.001", "learning rate, with --optimizer"},
                 {"Run", "split", "LIST", "", "rows of each replica, as 3,1 (zeros allowed); even by default"}},
@@ -53,8 +53,9 @@ std::vector<OptionSpec> run_options() {
 
 struct Inputs {
   std::map<std::string, HostTensor> tensors;
-  HostTensor label;  // empty without --label
-  int64_t rows = 1;  // of the batch
+  HostTensor label;       // empty without --label
+  TensorType label_type;  // as the file of --label has it
+  int64_t rows = 1;       // of the batch
 };
 
 // "NAME=FILE"; without a name the model's only data input is meant.
@@ -70,21 +71,35 @@ std::pair<std::string, std::string> split_input(const std::string& text, const G
               fmt::format("expected --input NAME=FILE with NAME one of {}, found '{}'", fmt::join(names, ", "), text));
 }
 
-HostTensor read_label(const Options& options) {
+void read_label(const Options& options, Inputs& inputs) {
   const std::string file = options.text("label");
-  return whole_numbers(read_tensor_file(file), fmt::format("the labels in '{}'", file));
+  const HostTensor tensor = read_tensor_file(file);
+  inputs.label_type = tensor.type();
+  inputs.label = whole_numbers(tensor, fmt::format("the labels in '{}'", file));
+}
+
+// The inputs as the command line lists them, by name. Error(kUsage) for a name that comes twice.
+std::map<std::string, std::string> input_files(const Options& options, const Graph& graph) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : options.texts("input")) {
+    const auto [name, file] = split_input(text, graph);
+    const auto [known, fresh] = files.emplace(name, file);
+    if (fresh) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("expected one --input for each input, found '{}' and '{}' for '{}'",
+                                               known->second, file, name));
+  }
+  return files;
 }
 
 Inputs read_inputs(const Options& options, const Graph& graph, int64_t replicas) {
   Inputs inputs;
-  for (const std::string& text : options.texts("input")) {
-    const auto [name, file] = split_input(text, graph);
+  for (const auto& [name, file] : input_files(options, graph)) {
     HostTensor tensor = read_tensor_file(file);
     if (is_integer(graph.find_value(name)->type.dtype))
       tensor = whole_numbers(tensor, fmt::format("the input '{}' in '{}'", name, file));
     inputs.tensors[name] = std::move(tensor);
   }
-  if (options.given("label")) inputs.label = read_label(options);
+  if (options.given("label")) read_label(options, inputs);
   std::string label_input;
   for (const Value* input : graph.inputs()) {
     if (inputs.tensors.contains(input->name())) continue;
@@ -96,8 +111,10 @@ Inputs read_inputs(const Options& options, const Graph& graph, int64_t replicas)
     label_input = input->name();
     inputs.tensors[label_input] = inputs.label;
   }
+  if (!inputs.label.empty() && label_input.empty() && !options.given("loss"))
+    throw Error(ErrorKind::kUsage, "expected --loss with --label, or an input without --input, found neither");
   inputs.rows = count_rows(graph, inputs.tensors, replicas, inputs.label.empty() ? "" : label_input);
-  if (!inputs.label.empty()) check_label_rows(inputs.label, inputs.rows, options.text("label"));
+  if (!inputs.label.empty()) check_label_rows(inputs.label_type, inputs.rows, options.text("label"));
   return inputs;
 }
 
@@ -187,7 +204,7 @@ void check_label_shape(const Graph& graph, const LossInfo& loss, const Inputs& i
   if (inputs.label.shape() == expected) return;
   throw Error(ErrorKind::kData,
               fmt::format("expected labels of type {} in '{}', found {}", TensorType(DType::kInt64, expected).text(),
-                          file, inputs.label.type().text()));
+                          file, inputs.label_type.text()));
 }
 
 // The rows of each replica of every input, and the scalars.
@@ -296,6 +313,7 @@ int run(const Options& options) {
   for (const std::string& warning : program.warnings()) warn(warning);
   const LossInfo loss = task.gradients() || !scalar.empty() ? program.loss().value_or(LossInfo{}) : LossInfo{};
   if (inputs.label.empty() && inputs.tensors.contains(loss.label)) {
+    inputs.label_type = inputs.tensors.at(loss.label).type();
     inputs.label = inputs.tensors.at(loss.label).cast(DType::kInt64);
   }
   if (!loss.label.empty() && inputs.label.empty())

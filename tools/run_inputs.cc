@@ -35,7 +35,7 @@ class InputCheck {
         first = input;
       } else if (shape_of(*input).front() != shape_of(*first).front() && (replicas > 1 || has_batch_rows(*input))) {
         throw Error(
-            ErrorKind::kUsage,
+            ErrorKind::kData,
             fmt::format("expected as many rows (dimension 0) in every input of the batch, found {} in '{}' and {} "
                         "in '{}'{}",
                         shape_of(*first).front(), first->name(), shape_of(*input).front(), input->name(),
@@ -82,8 +82,8 @@ class InputCheck {
   }
 
   void fail(const Value& input, const std::string& expected) const {
-    throw Error(ErrorKind::kUsage, fmt::format("expected {} for the input '{}' ({}), found {}", expected, input.name(),
-                                               input.type.text(), tensors_.at(input.name()).type().text()));
+    throw Error(ErrorKind::kData, fmt::format("expected {} for the input '{}' ({}), found {}", expected, input.name(),
+                                              input.type.text(), tensors_.at(input.name()).type().text()));
   }
 
   const Graph& graph_;
@@ -113,11 +113,12 @@ int64_t count_rows(const Graph& graph, const std::map<std::string, HostTensor>& 
   return check.rows(replicas);
 }
 
-void check_label_rows(const HostTensor& label, int64_t rows, const std::string& file) {
-  const int64_t found = label.shape().empty() ? 1 : label.shape().front();
-  if (!label.shape().empty() && found == rows) return;
+void check_label_rows(const TensorType& label, int64_t rows, const std::string& file) {
+  const Shape shape = label.shape();
+  const int64_t found = shape.empty() ? 1 : shape.front();
+  if (!shape.empty() && found == rows) return;
   throw Error(ErrorKind::kData, fmt::format("expected {} labels in '{}', one for each row of the batch, found {} ({})",
-                                            rows, file, found, label.type().text()));
+                                            rows, file, found, label.text()));
 }
 
 }  // namespace onward::cli

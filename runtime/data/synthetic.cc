@@ -68,8 +68,10 @@ int64_t parse_count(std::string_view text, std::string_view whole) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("expected synthetic or synthetic:TRAIN,TEST with numbers of samples, found '{}'", whole));
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("expected synthetic or synthetic:TRAIN,TEST with numbers of samples of at least 1, found '{}'",
+                    whole));
   }
   return value;
 }
