@@ -62,6 +62,30 @@ TEST_F(CmdInspect, EveryRunOfAPassHasAName) {
   expect_error(ErrorKind::kUsage, "did you mean prune-1?", [&] { inspect({"--passes", "prone-1"}); });
 }
 
+TEST_F(CmdInspect, APassOfTrainingIsSaidToBeThere) {
+  const auto look = [&](const std::string& pass) {
+    run_command("inspect", {folder_.file("m.onnx"), "--passes", pass});
+  };
+  expect_error(ErrorKind::kUsage, "--training has the pass 'loss'", [&] { look("loss"); });
+  expect_error(ErrorKind::kUsage, "--training has the pass 'prune-6'", [&] { look("prune-6"); });
+  expect_error(ErrorKind::kUsage, "did you mean specialise?", [&] { look("specialize"); });
+}
+
+// Long edges and those of what many nodes read are what Graphviz spends its time on.
+TEST_F(CmdInspect, ADrawingHasOneEdgeBetweenTwoNodesAndNoneOfScalarsAndParameters) {
+  build_model({.name = "resnet8", .input = {3, 16, 16}}).save(folder_.file("m.onnx"));
+  const std::string dot = inspect({"--format", "dot"});
+  EXPECT_THAT(dot, testing::AllOf(HasSubstr("nslimit=1; nslimit1=1; splines=line;"), HasSubstr("\\nfloat32[1,"),
+                                  HasSubstr("\"label\" -> n"), testing::Not(HasSubstr("onward."))));
+  std::set<std::string> edges;
+  std::istringstream lines(dot);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(" -> ") == std::string::npos) continue;
+    EXPECT_TRUE(edges.insert(line).second) << line;
+  }
+  EXPECT_GT(edges.size(), 20u);
+}
+
 TEST_F(CmdInspect, AGraphAfterAPassObeysTheFormat) {
   const json after = json::parse(inspect({"--passes", "roles", "--format", "json"}));
   EXPECT_EQ(after.at("pass"), "roles");

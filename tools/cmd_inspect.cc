@@ -327,6 +327,28 @@ std::string graph_after(const std::string& pass, const Graph& graph, const std::
   return nlohmann::ordered_json{{"pass", pass}, {"graph", graph_to_json(graph, registry())}}.dump(1) + "\n";
 }
 
+// The name without the number of a run: "prune-2" is the pass "prune".
+std::string without_number(const std::string& name) {
+  const std::size_t dash = name.find_last_not_of("0123456789");
+  return dash != std::string::npos && dash + 1 < name.size() && name[dash] == '-' ? name.substr(0, dash) : name;
+}
+
+bool training_has(const std::string& pass, const ProgramOptions& options) {
+  const std::vector<Pass> passes = pass_pipeline(options, {.mode = ProgramMode::kTrain});
+  return std::any_of(passes.begin(), passes.end(), [&](const Pass& each) { return each.name == without_number(pass); });
+}
+
+// The place of the pass; an error names the option with which the pass would run.
+std::size_t find_pass(const PassNames& passes, const std::string& wanted, const Options& options) {
+  try {
+    return passes.find(wanted);
+  } catch (Error& error) {
+    if (!options.flag("training") && training_has(wanted, training_options(options, 1)))
+      error.note(fmt::format("--training has the pass '{}'", wanted));
+    throw;
+  }
+}
+
 // The list of passes with their times, or the graph after one of them.
 int show_passes(const Options& options) {
   const std::string wanted = options.text("passes"), format = options.text("format");
@@ -347,7 +369,7 @@ int show_passes(const Options& options) {
     list_passes(names, timings, format == "json");
     return 0;
   }
-  const std::size_t place = passes.find(wanted);
+  const std::size_t place = find_pass(passes, wanted, options);
   if (names[place] != wanted)
     say(fmt::format("'{}' runs {} times; this is the last, {}", wanted, passes.runs(wanted), names[place]));
   fmt::print("{}", graph_after(names[place], graphs[place], format));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace onward::cli {
 
@@ -30,10 +31,13 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += c == '\n' ? "\\n" : std::string(1, c);
   }
   return out + "\"";
 }
+
+// Drawn where it has no producer: not parameters, constants and the scalars of a step, which many nodes read.
+bool is_data(const Value& value) { return value.role == Role::kInput || value.role == Role::kLabel; }
 
 // Fill colours by what a node belongs to.
 const char* node_colour(const Node& node) {
@@ -108,19 +112,23 @@ nlohmann::ordered_json graph_to_json(const Graph& graph, const Registry& registr
 }
 
 std::string graph_to_dot(const Graph& graph) {
-  std::string dot = "digraph onward {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
+  // Without limits Graphviz works for minutes on the long edges from forward to backward nodes.
+  std::string dot =
+      "digraph onward {\n  nslimit=1; nslimit1=1; splines=line;\n"
+      "  node [shape=box, style=filled, fontname=\"sans-serif\"];\n";
   for (const Value* input : graph.inputs()) {
-    dot += fmt::format("  {} [shape=ellipse, fillcolor=lightyellow];\n", quoted(input->name()));
+    if (is_data(*input)) dot += fmt::format("  {} [shape=ellipse, fillcolor=lightyellow];\n", quoted(input->name()));
   }
   for (const auto& node : graph.nodes()) {
-    dot += fmt::format("  n{} [label={}, fillcolor={}];\n", node->id(), quoted(node->text()), node_colour(*node));
+    const Value* output = node->output(0);
+    const std::string label = node->text() + (output ? "\n" + output->type.text() : "");
+    dot += fmt::format("  n{} [label={}, fillcolor={}];\n", node->id(), quoted(label), node_colour(*node));
+    std::set<std::string> sources;
     for (const Value* value : node->inputs()) {
-      if (!value) continue;
-      const bool is_input = value->role == Role::kInput || value->role == Role::kLabel;
-      if (!value->producer() && !is_input) continue;
-      const std::string from = value->producer() ? fmt::format("n{}", value->producer()->id()) : quoted(value->name());
-      dot += fmt::format("  {} -> n{} [label={}];\n", from, node->id(), quoted(value->type.text()));
+      if (value && value->producer()) sources.insert(fmt::format("n{}", value->producer()->id()));
+      if (value && !value->producer() && is_data(*value)) sources.insert(quoted(value->name()));
     }
+    for (const std::string& source : sources) dot += fmt::format("  {} -> n{};\n", source, node->id());
   }
   return dot + "}\n";
 }

@@ -30,8 +30,9 @@ struct CollectiveSummary {
 };
 std::vector<CollectiveSummary> summarise_collectives(const Graph& graph, const Registry& registry);
 
-// The graph as data and as a drawing for Graphviz.
 nlohmann::ordered_json graph_to_json(const Graph& graph, const Registry& registry);
+// The graph as a drawing for Graphviz: nodes with the type of their first output, and one edge from a node to each that
+// reads its outputs. Parameters, state, constants and the scalars of a step are left out.
 std::string graph_to_dot(const Graph& graph);
 
 // 14041802 -> "14,041,802".
