@@ -72,18 +72,20 @@ TEST(ResumeCheck, WhatDecidesNothingIsSilent) {
   EXPECT_EQ(changes_since(options_of({"--fit", "pad"}), "data-1", checkpoint_of({}), "last", {"fit"}), "");
 }
 
-TEST(ResumeCheck, ParametersThatWereFrozenHaveNoState) {
+TEST(ResumeCheck, WhatWasNotTrainedIsNotInTheCheckpoint) {
   Graph program;
   for (const char* name : {"a.adam_m", "b.adam_m"}) program.add_data(name, HostTensor::scalar<float>(0), Role::kState);
-  Checkpoint checkpoint = checkpoint_of({"--freeze", "a*"});
+  Checkpoint checkpoint = checkpoint_of({"--freeze", "a*", "--keep-tied"});
   checkpoint.tensors.emplace("b.adam_m", HostTensor::scalar<float>(0));
-  expect_error(
-      ErrorKind::kUsage,
-      "expected --freeze [\"a*\"], with which the checkpoint 'last' was made, found --freeze none, which trains "
-      "more parameters: the checkpoint has no 'a.adam_m'",
-      [&] { check_frozen(options_of({}), program, checkpoint, "last"); });
+  const auto refused = [&](const Arguments& now, const std::string& part) {
+    expect_error(ErrorKind::kUsage, part, [&] { check_trained(options_of(now), program, checkpoint, "last"); });
+  };
+  refused({"--keep-tied"}, "found --freeze none (was [\"a*\"]), which trains others: the checkpoint has no 'a.adam_m'");
+  refused({"--freeze", "a*"}, "found --keep-tied false (was true), which trains others");
   checkpoint.tensors.emplace("a.adam_m", HostTensor::scalar<float>(0));
-  EXPECT_NO_THROW(check_frozen(options_of({}), program, checkpoint, "last"));
+  EXPECT_NO_THROW(check_trained(options_of({}), program, checkpoint, "last"));
+  program.add_data("c", HostTensor::scalar<float>(0), Role::kParameter);
+  refused({}, "has no 'c'");
 }
 
 TEST(ResumeCheck, OneLineNamesEveryOptionThatDiffers) {

@@ -224,8 +224,8 @@ void check_options(const Options& options) {
 void check_trained_parameters(const Options& options, const Training& training) {
   const auto replicas = static_cast<int64_t>(training.session.devices.size());
   const int64_t rows = split_batch(options.integer("batch-size", 1), replicas).front().count;
-  check_frozen(options, training.session.program->program({ProgramMode::kTrain, rows}), training.checkpoint,
-               training.resume_from);
+  check_trained(options, training.session.program->program({ProgramMode::kTrain, rows}), training.checkpoint,
+                training.resume_from);
 }
 
 // What the run does otherwise than the one that made the checkpoint.

@@ -120,17 +120,22 @@ void check_resumable(const Options& options, const std::string& model, const Che
     refuse(file, "the model", "another one; its run's folder has it as source.onnx");
 }
 
-void check_frozen(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
-                  const std::string& file) {
-  const Changes changes = changed_options(options, config_of(checkpoint));
-  const auto freeze = std::find_if(changes.begin(), changes.end(), [](const auto& c) { return c.what == "--freeze"; });
-  if (freeze == changes.end()) return;
-  for (const Value* state : update_program.values_with_role(Role::kState)) {
-    if (checkpoint.tensors.contains(state->name())) continue;
-    refuse(file, "--freeze " + freeze->before,
-           fmt::format("--freeze {}, which trains more parameters: the checkpoint has no '{}'; --config with the "
-                       "config.json of its run repeats its options",
-                       freeze->now, state->name()));
+void check_trained(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+                   const std::string& file) {
+  Changes changes = changed_options(options, config_of(checkpoint));
+  std::erase_if(changes,
+                [](const Change& change) { return change.what != "--freeze" && change.what != "--keep-tied"; });
+  if (changes.empty()) return;
+  for (const Role role : {Role::kParameter, Role::kState}) {
+    for (const Value* value : update_program.values_with_role(role)) {
+      if (checkpoint.tensors.contains(value->name())) continue;
+      throw Error(
+          ErrorKind::kUsage,
+          fmt::format("expected the parameters that were trained when the checkpoint '{}' was made, found {}, "
+                      "which trains others: the checkpoint has no '{}'; --config with the config.json of its run "
+                      "repeats its options",
+                      file, join(changes), value->name()));
+    }
   }
 }
 

@@ -20,10 +20,10 @@ std::string identity(const Dataset& data);
 void check_resumable(const Options& options, const std::string& model, const Checkpoint& checkpoint,
                      const std::string& file);
 
-// Error(kUsage) if the run trains parameters that were frozen when the checkpoint was made, so that it has no optimizer
-// state for them. `update_program` is a program that updates the parameters.
-void check_frozen(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
-                  const std::string& file);
+// Error(kUsage) if --freeze or --keep-tied differ so that the run trains what it did not when the checkpoint was made,
+// which lacks tensors of it. `update_program` is a program that updates the parameters.
+void check_trained(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+                   const std::string& file);
 
 // One line that names every option, with its value now and then, and the data, if they differ in a way that changes
 // what is learned; "" if nothing does. Options that decide nothing now and did not then are passed over, as are those
