@@ -3,14 +3,16 @@
 add_library(onward_flags INTERFACE)
 target_include_directories(onward_flags INTERFACE ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
 # Records such as OpDef name only the fields that differ from their defaults.
-target_compile_options(onward_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+target_compile_options(onward_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
 # GCC 12 warns of overlapping copies inside <string> where there are none (its bug 105329, mended in 13).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(onward_flags INTERFACE -Wno-restrict)
+  target_compile_options(onward_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 # Nobody reads errno or the exception flags after arithmetic; without these a square root or a choice between two
 # floating-point values keeps a loop from being vectorised.
-target_compile_options(onward_flags INTERFACE -fno-math-errno -fno-trapping-math)
+target_compile_options(onward_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno> $<$<COMPILE_LANGUAGE:CXX>:-fno-trapping-math>)
 
 if(ONWARD_SANITIZE)
   target_compile_options(onward_flags INTERFACE -fsanitize=${ONWARD_SANITIZE} -fno-omit-frame-pointer)

@@ -1,6 +1,7 @@
 # Every folder ops/<op>/ registers itself: <op>.cc defines register_<op>(Registry&) and each backend file of the folder,
 # <op>_<backend>.cc, defines register_<op>_<backend>(Registry&). The calls are generated from the file names, so that adding
 # an op touches no list and needs no static constructor. A file named differently is an ordinary source of the folder.
+# CUDA kernels (<op>_cuda.cu or .cc) are another library and have a list of their own, register_cuda_kernels.
 
 file(GLOB op_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${PROJECT_SOURCE_DIR}/ops/*)
 set(ONWARD_BACKENDS cpu)
@@ -13,6 +14,8 @@ endif()
 
 set(declarations "")
 set(calls "")
+set(cuda_declarations "")
+set(cuda_calls "")
 foreach(folder ${op_folders})
   get_filename_component(op ${folder} NAME)
   if(NOT IS_DIRECTORY ${folder} OR op STREQUAL "core")
@@ -28,5 +31,11 @@ foreach(folder ${op_folders})
       string(APPEND calls "  register_${function}(registry);\n")
     endif()
   endforeach()
+  if(EXISTS ${folder}/${op}_cuda.cu OR EXISTS ${folder}/${op}_cuda.cc)
+    string(APPEND cuda_declarations "void register_${op}_cuda(Registry&);\n")
+    string(APPEND cuda_calls "  register_${op}_cuda(registry);\n")
+  endif()
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/ops/core/register_all.cc.in ${CMAKE_BINARY_DIR}/generated/ops/core/register_all.cc @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/ops/core/cuda/register_kernels.cc.in
+  ${CMAKE_BINARY_DIR}/generated/ops/core/cuda/register_kernels.cc @ONLY)

@@ -49,6 +49,7 @@ struct KernelContext {
   void* const* outputs = nullptr;
   void* workspace = nullptr;             // Kernel::workspace_bytes() bytes, contents undefined
   Communicator* communicator = nullptr;  // for ops that communicate
+  void* stream = nullptr;                // of the device that runs the kernel: a cudaStream_t; on the CPU nothing
 
   template <typename T>
   const T* in(std::size_t i) const {
@@ -60,9 +61,9 @@ struct KernelContext {
   }
 };
 
-// Prepared once for static shapes, run many times, on the calling thread and its team (ops/core/parallel.h). It never
-// allocates, never blocks (but for collectives) and reads no globals. A batch of zero rows is valid: sums over it are
-// zero.
+// Prepared once for static shapes, run many times, on the calling thread and its team (ops/core/parallel.h) or on the
+// context's stream. It never allocates, never blocks (but for collectives on the CPU) and reads no globals. A batch of
+// zero rows is valid: sums over it are zero.
 class Kernel {
  public:
   virtual ~Kernel() = default;
