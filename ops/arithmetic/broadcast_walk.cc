@@ -38,6 +38,12 @@ BroadcastWalk::BroadcastWalk(const Shape& a, const Shape& b, const Shape& out) :
   outer_.assign(axes.begin() + 1, axes.end());
 }
 
+std::vector<BroadcastWalk::Axis> BroadcastWalk::axes() const {
+  std::vector<Axis> axes{runs_};
+  axes.insert(axes.end(), outer_.begin(), outer_.end());
+  return axes;
+}
+
 void BroadcastWalk::add_outer_offsets(int64_t run, int64_t& a, int64_t& b) const {
   for (const Axis& axis : outer_) {
     const int64_t index = run % axis.size;

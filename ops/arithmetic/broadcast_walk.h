@@ -10,11 +10,18 @@ namespace onward {
 // first operand advances by step_a (0 or 1) and the second by step_b. Made once per kernel; row-major operands.
 class BroadcastWalk {
  public:
+  struct Axis {
+    int64_t size;
+    int64_t step_a, step_b;  // elements that an operand advances by per step along the axis
+  };
+
   BroadcastWalk(const Shape& a, const Shape& b, const Shape& out);
 
   int64_t count() const { return count_; }
   int64_t step_a() const { return runs_.step_a; }
   int64_t step_b() const { return runs_.step_b; }
+  // The axes of the walk, neighbours merged, innermost first; the innermost is that of the runs.
+  std::vector<Axis> axes() const;
 
   // Calls body(out_offset, a_offset, b_offset, length) for the runs that cover result elements [begin, end).
   template <typename Body>
@@ -31,10 +38,6 @@ class BroadcastWalk {
   }
 
  private:
-  struct Axis {
-    int64_t size;
-    int64_t step_a, step_b;  // elements that an operand advances by per step along the axis
-  };
   void add_outer_offsets(int64_t run, int64_t& a, int64_t& b) const;
 
   int64_t count_;
