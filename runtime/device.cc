@@ -33,10 +33,9 @@ std::vector<Device> parse_devices(const std::string& text, int threads) {
   if (text.starts_with("cpu:")) {
     replicas = parse_count(text, text.substr(4));
   } else if (text == "cuda" || text.starts_with("cuda:") || text.starts_with("cuda*")) {
-    throw Error(ErrorKind::kDevice,
-                fmt::format("--devices {}: this build has no CUDA plugin; use --devices cpu, or build "
-                            "where a CUDA toolkit is installed",
-                            text));
+    throw Error(
+        ErrorKind::kDevice,
+        fmt::format("--devices {}: this program has no CUDA plugin that it could load; use --devices cpu", text));
   } else if (text != "auto" && text != "cpu") {
     throw Error(ErrorKind::kUsage, fmt::format("expected --devices auto, cpu, cpu:K or cuda..., found '{}'", text));
   }

@@ -34,7 +34,7 @@ std::vector<fs::path> sources(const std::string& folder) {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(source_dir()) / folder)) {
     const std::string extension = entry.path().extension();
-    if (extension == ".h" || extension == ".cc") paths.push_back(entry.path());
+    if (extension == ".h" || extension == ".cc" || extension == ".cu") paths.push_back(entry.path());
   }
   return paths;
 }

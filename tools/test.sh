@@ -21,8 +21,9 @@ cmake --build --preset release -j "$jobs"
 
 step "unit tests under the address and undefined behaviour sanitizers"
 cmake --preset asan
-cmake --build --preset asan -j "$jobs" --target onward_tests
+cmake --build --preset asan -j "$jobs" --target onward_tests onward_cuda_tests
 build/asan/onward_tests --gtest_brief=1
+build/asan/onward_cuda_tests --gtest_brief=1
 
 step "runtime tests under the thread sanitizer"
 cmake --preset tsan
