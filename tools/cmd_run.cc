@@ -256,8 +256,7 @@ HostTensor merge(const Value& output, const std::vector<StepOutputs>& replicas) 
   return HostTensor::from<double>(parts.front().shape(), sum).cast(parts.front().dtype());
 }
 
-void collect_outputs(const Graph& graph, const Task& task, const std::vector<StepOutputs>& replicas,
-                     OutputFolder& folder) {
+void collect_outputs(const Graph& graph, const std::vector<StepOutputs>& replicas, OutputFolder& folder) {
   static const std::string prefix = kGradientPrefix;
   for (const Value* output : graph.outputs()) {
     const std::string& name = output->name();
@@ -331,7 +330,7 @@ int run(const Options& options) {
     }
     const std::vector<StepOutputs> outputs = replicas.run(mode, feeds);
     if (task.loss) losses.push_back(outputs.front().at(kLossOutput).to_double().front());
-    if (step == 0) collect_outputs(graph, task, outputs, folder);
+    if (step == 0) collect_outputs(graph, outputs, folder);
   }
   if (task.loss) folder.add("loss", "loss", "", HostTensor::from<double>({task.steps}, losses));
   if (task.training) collect_updates(graph, replicas, shares, options.text("bn") == "rank0", folder);
