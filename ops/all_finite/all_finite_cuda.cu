@@ -40,27 +40,21 @@ __global__ void __launch_bounds__(kListThreads) verdict_kernel(const int32_t* ba
 template <typename T>
 class AllFiniteKernel final : public Kernel {
  public:
-  explicit AllFiniteKernel(const KernelSpec& spec) {
-    for (const Operand& operand : spec.inputs) {
-      elements_.push_back(operand.count());
-      chunks_ += chunks_of(operand.count());
-    }
-  }
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(chunks_) * sizeof(int32_t); }
+  explicit AllFiniteKernel(const KernelSpec& spec) : operands_(spec.inputs) {}
+  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(operands_.chunks) * sizeof(int32_t); }
   void run(const KernelContext& context) override {
     auto* bad = static_cast<int32_t*>(context.workspace);
     for_each_list<1>(
-        elements_, [&](int, std::size_t i) { return context.inputs[i]; },
+        operands_.elements, [&](int, std::size_t i) { return context.inputs[i]; },
         [&](const TensorList<1>& list, const LaunchShape& shape, int64_t before) {
           launch(check_kernel<T>, shape, context.stream, list, bad + before);
         });
-    launch(verdict_kernel, {.grid = dim3(1), .block = dim3(kListThreads)}, context.stream, bad, chunks_,
+    launch(verdict_kernel, {.grid = dim3(1), .block = dim3(kListThreads)}, context.stream, bad, operands_.chunks,
            context.out<bool>(0));
   }
 
  private:
-  std::vector<int64_t> elements_;
-  int64_t chunks_ = 0;
+  ListedOperands operands_;
 };
 
 }  // namespace

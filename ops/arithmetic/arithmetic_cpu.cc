@@ -120,17 +120,6 @@ void run_negate(const KernelSpec& spec, const KernelContext& context) {
   });
 }
 
-// Kernels of integers are found under kUndefined, the type of nodes without a floating operand.
-template <typename T>
-DType registered_dtype() {
-  return is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined;
-}
-
-template <typename T>
-bool is_of(const KernelSpec& spec) {
-  return spec.inputs[0].dtype == dtype_of<T>();
-}
-
 template <typename T>
 KernelDef kernel(const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
   const std::vector<OperandLayout> same{OperandLayout::kSame};
@@ -138,7 +127,7 @@ KernelDef kernel(const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpe
           .dtype = registered_dtype<T>(),
           .input_layouts = same,
           .output_layouts = same,
-          .accepts = is_of<T>,
+          .accepts = first_input_is<T>,
           .make = make};
 }
 

@@ -122,8 +122,8 @@ void negate(const KernelSpec& spec, const KernelContext& context) {
 }
 
 template <typename T>
-bool is_of(const KernelSpec& spec) {
-  return spec.inputs[0].dtype == dtype_of<T>() && spec.outputs[0].shape.size() <= kMostAxes;
+bool accepts(const KernelSpec& spec) {
+  return first_input_is<T>(spec) && spec.outputs[0].shape.size() <= kMostAxes;
 }
 
 template <template <typename> class Op, typename T>
@@ -137,10 +137,10 @@ void add_kernels(Registry& registry) {
   const auto add = [&](const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
     registry.add(KernelDef{.op = {"", op},
                            .backend = Backend::kCuda,
-                           .dtype = is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined,
+                           .dtype = registered_dtype<T>(),
                            .input_layouts = same,
                            .output_layouts = same,
-                           .accepts = is_of<T>,
+                           .accepts = accepts<T>,
                            .make = make});
   };
   add("Add", make_binary<Sum, T>);

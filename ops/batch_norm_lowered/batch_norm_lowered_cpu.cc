@@ -63,7 +63,7 @@ template <typename T>
 void apply(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[0].shape);
   const bool relu = spec.attributes.get_int("relu", 0) != 0;
-  const T *x = context.in<T>(0), *residual = spec.has_input(5) ? context.in<T>(5) : nullptr;
+  const T *x = context.in<T>(0), *residual = optional_input<T>(spec, context, 5);
   T* y = context.out<T>(0);
   for_each_channel(view, [&](int64_t c) {
     const double mean = context.in<T>(1)[c], bias = context.in<T>(4)[c];
@@ -96,9 +96,9 @@ void grad_reduce(const KernelSpec& spec, const KernelContext& context) {
   const ChannelView view(spec.inputs[1].shape);
   const ReluMask mask = relu_mask(spec.attributes);
   const T *dy = context.in<T>(0), *x = context.in<T>(1);
-  const T *y = spec.has_input(6) ? context.in<T>(6) : nullptr, *dy2 = spec.has_input(7) ? context.in<T>(7) : nullptr;
+  const T *y = optional_input<T>(spec, context, 6), *dy2 = optional_input<T>(spec, context, 7);
   double* sums = context.out<double>(0);
-  T* kept = spec.has_output(1) ? context.out<T>(1) : nullptr;
+  T* kept = optional_output<T>(spec, context, 1);
   for_each_channel(view, [&](int64_t c) {
     const double mean = context.in<T>(2)[c], inv_std = context.in<T>(3)[c];
     MaskOf<T> relu{.mask = mask, .mean = mean, .y = y};
@@ -159,21 +159,16 @@ void add_plain(Registry& registry) {
   registry.add(KernelDef{.op = kBatchNormGradApply, .dtype = kType, .make = make_function_kernel<grad_apply<T>>});
 }
 
-template <typename T>
-bool makes(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
 // Their first input is float64 whatever the type of the program: registered under it, chosen by their outputs.
 template <typename T>
 void add_small(Registry& registry) {
   registry.add(KernelDef{.op = kBatchNormFinalize,
                          .dtype = DType::kFloat64,
-                         .accepts = makes<T>,
+                         .accepts = first_output_is<T>,
                          .make = make_function_kernel<finalize<T>>});
   registry.add(KernelDef{.op = kBatchNormGradParameters,
                          .dtype = DType::kFloat64,
-                         .accepts = makes<T>,
+                         .accepts = first_output_is<T>,
                          .make = make_function_kernel<grad_parameters<T>>});
 }
 

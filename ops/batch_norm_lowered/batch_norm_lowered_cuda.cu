@@ -206,7 +206,7 @@ void apply(const KernelSpec& spec, const KernelContext& context) {
   const ColumnGrid grid(columns, kLanes, kWalkBlocks);
   const AffineVectors<T> vectors{context.in<T>(1), context.in<T>(2), context.in<T>(3), context.in<T>(4)};
   launch(apply_kernel<T, kLanes>, grid.shape(), context.stream, vectors, grid.lanes, columns.rows,
-         spec.attributes.get_int("relu", 0) != 0, context.in<T>(0), spec.has_input(5) ? context.in<T>(5) : nullptr,
+         spec.attributes.get_int("relu", 0) != 0, context.in<T>(0), optional_input<T>(spec, context, 5),
          context.out<T>(0));
 }
 
@@ -283,11 +283,6 @@ struct WriteGradientSums {
   }
 };
 
-template <typename T>
-const T* optional_input(const KernelSpec& spec, const KernelContext& context, std::size_t i) {
-  return spec.has_input(i) ? context.in<T>(i) : nullptr;
-}
-
 template <typename T, int kLanes>
 class GradReduceKernel final : public Kernel {
  public:
@@ -305,7 +300,7 @@ class GradReduceKernel final : public Kernel {
                                            context.in<T>(1),
                                            optional_input<T>(spec_, context, 6),
                                            optional_input<T>(spec_, context, 7),
-                                           spec_.has_output(1) ? context.out<T>(1) : nullptr};
+                                           optional_output<T>(spec_, context, 1)};
     reduction_.run(source, WriteGradientSums{context.out<double>(0), columns_.channels}, context.workspace,
                    context.stream);
   }
@@ -384,11 +379,6 @@ std::unique_ptr<Kernel> make_walk(const KernelSpec& spec) {
 }
 
 template <typename T>
-bool makes(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
-template <typename T>
 void add_kernels(Registry& registry) {
   // Everything else that an operand may be is a vector, for which the layouts are the same.
   const std::vector<OperandLayout> last{OperandLayout::kChannelsLast};
@@ -408,7 +398,7 @@ void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = kBatchNormFinalize,
                          .backend = Backend::kCuda,
                          .dtype = DType::kFloat64,
-                         .accepts = makes<T>,
+                         .accepts = first_output_is<T>,
                          .make = make_function_kernel<finalize<T>>});
 }
 
@@ -417,7 +407,7 @@ void add_grad_parameters(Registry& registry) {
   registry.add(KernelDef{.op = kBatchNormGradParameters,
                          .backend = Backend::kCuda,
                          .dtype = DType::kFloat64,
-                         .accepts = makes<T>,
+                         .accepts = first_output_is<T>,
                          .make = make_function_kernel<grad_parameters<T>>});
 }
 

@@ -1,7 +1,7 @@
-#include <limits>
 #include <type_traits>
 
 #include "graph/tensor.h"
+#include "ops/cast/convert_number.h"
 #include "ops/core/copy.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
@@ -26,15 +26,6 @@ T widen(T x) {
 float widen(Half x) { return half_to_float(x.bits); }
 float widen(BFloat16 x) { return bfloat16_to_float(x.bits); }
 
-// A float to an integer: towards zero, to the nearest bound when out of range, NaN to 0.
-template <typename To, typename From>
-To truncate(From x) {
-  if (x != x) return 0;
-  if (x <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-  if (x >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-  return static_cast<To>(x);
-}
-
 template <typename To, typename From>
 To convert(From raw) {
   const auto x = widen(raw);
@@ -42,12 +33,8 @@ To convert(From raw) {
     return {float_to_half(static_cast<float>(x))};
   } else if constexpr (std::is_same_v<To, BFloat16>) {
     return {float_to_bfloat16(static_cast<float>(x))};
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != 0;
-  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<decltype(x)>) {
-    return truncate<To>(x);
   } else {
-    return static_cast<To>(x);
+    return convert_number<To>(x);
   }
 }
 

@@ -1,28 +1,13 @@
-#include <limits>
-#include <type_traits>
-
+#include "ops/cast/convert_number.h"
 #include "ops/core/cuda/pointwise.h"
 #include "ops/core/registry.h"
 
 namespace onward {
 namespace {
 
-// A float to an integer: towards zero, to the nearest bound when out of range, NaN to 0.
 template <typename To, typename From>
 struct Convert {
-  __device__ To operator()(From x) const {
-    if constexpr (std::is_same_v<To, bool>) {
-      return x != 0;
-    } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-      constexpr To kLeast = std::numeric_limits<To>::min(), kMost = std::numeric_limits<To>::max();
-      if (x != x) return 0;
-      if (x <= static_cast<From>(kLeast)) return kLeast;
-      if (x >= static_cast<From>(kMost)) return kMost;
-      return static_cast<To>(x);
-    } else {
-      return static_cast<To>(x);
-    }
-  }
+  __device__ To operator()(From x) const { return convert_number<To>(x); }
 };
 
 template <typename From, typename To>

@@ -5,12 +5,6 @@
 namespace onward {
 namespace {
 
-struct Total {
-  double sum;
-
-  __device__ void join(const Total& other) { sum += other.sum; }
-};
-
 template <typename T, int kLanes>
 struct SumSource {
   using State = Total;

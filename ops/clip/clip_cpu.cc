@@ -1,5 +1,4 @@
-#include <limits>
-
+#include "ops/clip/bounds.h"
 #include "ops/core/parallel.h"
 #include "ops/core/registry.h"
 #include "ops/core/simd.h"
@@ -25,32 +24,9 @@ ONWARD_SIMD void clip_grad_range(const T* dy, const T* x, T low, T high, T* dx, 
   for (int64_t i = 0; i < n; ++i) dx[i] = (x[i] >= low) & (x[i] <= high) ? dy[i] : T(0);
 }
 
-// The type's own limits where there is no bound; infinite ones for floats, so that infinities pass.
-template <typename T>
-struct Bounds {
-  T low, high;
-  explicit Bounds(const Attributes& attributes) {
-    using Limits = std::numeric_limits<T>;
-    low = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    high = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    if (attributes.has("min")) low = within_type(attributes.get_double("min"));
-    if (attributes.has("max")) high = within_type(attributes.get_double("max"));
-  }
-
- private:
-  static T within_type(double bound) {
-    using Limits = std::numeric_limits<T>;
-    if constexpr (Limits::is_integer) {
-      if (bound <= static_cast<double>(Limits::lowest())) return Limits::lowest();
-      if (bound >= static_cast<double>(Limits::max())) return Limits::max();
-    }
-    return static_cast<T>(bound);
-  }
-};
-
 template <typename T>
 void clip(const KernelSpec& spec, const KernelContext& context) {
-  const Bounds<T> bounds(spec.attributes);
+  const ClipBounds<T> bounds(spec.attributes);
   parallel_for(spec.outputs[0].count(), kGrain, [&](int64_t begin, int64_t end) {
     clip_range(context.in<T>(0) + begin, bounds.low, bounds.high, context.out<T>(0) + begin, end - begin);
   });
@@ -58,28 +34,22 @@ void clip(const KernelSpec& spec, const KernelContext& context) {
 
 template <typename T>
 void clip_grad(const KernelSpec& spec, const KernelContext& context) {
-  const Bounds<T> bounds(spec.attributes);
+  const ClipBounds<T> bounds(spec.attributes);
   parallel_for(spec.outputs[0].count(), kGrain, [&](int64_t begin, int64_t end) {
     clip_grad_range(context.in<T>(0) + begin, context.in<T>(1) + begin, bounds.low, bounds.high,
                     context.out<T>(0) + begin, end - begin);
   });
 }
 
-template <typename T>
-bool is_of(const KernelSpec& spec) {
-  return spec.inputs[0].dtype == dtype_of<T>();
-}
-
 const std::vector<OperandLayout> kSame{OperandLayout::kSame};
 
 template <typename T>
 void add_clip(Registry& registry) {
-  const DType dtype = is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined;
   registry.add(KernelDef{.op = {"", "Clip"},
-                         .dtype = dtype,
+                         .dtype = registered_dtype<T>(),
                          .input_layouts = kSame,
                          .output_layouts = kSame,
-                         .accepts = is_of<T>,
+                         .accepts = first_input_is<T>,
                          .make = make_function_kernel<clip<T>>});
 }
 

@@ -1,5 +1,4 @@
-#include <limits>
-
+#include "ops/clip/bounds.h"
 #include "ops/core/cuda/pointwise.h"
 #include "ops/core/registry.h"
 
@@ -24,26 +23,10 @@ struct ClipGrad {
   __device__ T operator()(T dy, T x) const { return x >= low && x <= high ? dy : T(0); }
 };
 
-// An attribute as the nearest number of the type.
-template <typename T>
-T within_type(double bound) {
-  using Limits = std::numeric_limits<T>;
-  if constexpr (Limits::is_integer) {
-    if (bound <= static_cast<double>(Limits::lowest())) return Limits::lowest();
-    if (bound >= static_cast<double>(Limits::max())) return Limits::max();
-  }
-  return static_cast<T>(bound);
-}
-
-// The type's own limits where there is no bound; infinite ones for floats, so that infinities pass.
 template <template <typename> class F, typename T>
 F<T> with_bounds(const Attributes& attributes) {
-  using Limits = std::numeric_limits<T>;
-  F<T> function{Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
-                Limits::has_infinity ? Limits::infinity() : Limits::max()};
-  if (attributes.has("min")) function.low = within_type<T>(attributes.get_double("min"));
-  if (attributes.has("max")) function.high = within_type<T>(attributes.get_double("max"));
-  return function;
+  const ClipBounds<T> bounds(attributes);
+  return {bounds.low, bounds.high};
 }
 
 template <typename T>
@@ -58,21 +41,16 @@ void clip_grad(const KernelSpec& spec, const KernelContext& context) {
             context.in<T>(0), context.in<T>(1));
 }
 
-template <typename T>
-bool is_of(const KernelSpec& spec) {
-  return spec.inputs[0].dtype == dtype_of<T>();
-}
-
 const std::vector<OperandLayout> kSame{OperandLayout::kSame};
 
 template <typename T>
 void add_clip(Registry& registry) {
   registry.add(KernelDef{.op = {"", "Clip"},
                          .backend = Backend::kCuda,
-                         .dtype = is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined,
+                         .dtype = registered_dtype<T>(),
                          .input_layouts = kSame,
                          .output_layouts = kSame,
-                         .accepts = is_of<T>,
+                         .accepts = first_input_is<T>,
                          .make = make_function_kernel<clip<T>>});
 }
 

@@ -99,6 +99,34 @@ struct KernelDef {
 // The dtype by which a node's kernel is looked up, see KernelDef::dtype.
 DType kernel_dtype(const KernelSpec& spec);
 
+// KernelDef::dtype of a kernel for elements of type T. Those of integers are found under kUndefined, the type of nodes
+// without a floating operand.
+template <typename T>
+DType registered_dtype() {
+  return is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined;
+}
+
+// KernelDef::accepts of kernels that the look-up by dtype does not tell apart: those of one integer type, and those
+// whose first input has a type of its own.
+template <typename T>
+bool first_input_is(const KernelSpec& spec) {
+  return spec.inputs[0].dtype == dtype_of<T>();
+}
+template <typename T>
+bool first_output_is(const KernelSpec& spec) {
+  return spec.outputs[0].dtype == dtype_of<T>();
+}
+
+// An operand that a node may leave out, also at the end of its list; nullptr if it does.
+template <typename T>
+const T* optional_input(const KernelSpec& spec, const KernelContext& context, std::size_t i) {
+  return spec.has_input(i) ? context.in<T>(i) : nullptr;
+}
+template <typename T>
+T* optional_output(const KernelSpec& spec, const KernelContext& context, std::size_t i) {
+  return spec.has_output(i) ? context.out<T>(i) : nullptr;
+}
+
 // A kernel that is one function of its spec and buffers.
 using KernelFunction = void (*)(const KernelSpec&, const KernelContext&);
 template <KernelFunction kRun>

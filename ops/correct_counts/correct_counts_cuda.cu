@@ -1,34 +1,21 @@
 // First a warp a label counts the classes before it, then one block adds up.
 #include "ops/core/registry.h"
-#include "ops/softmax/device_lines.h"
+#include "ops/softmax_cross_entropy_loss/device_label_loss.h"
 
 namespace onward {
 namespace {
 
 constexpr int kSumThreads = 1024;
 
-struct CountedLabels {
-  const void* labels;
-  int64_t ignored_label, count, classes, stride;
-  bool wide, ignores;
-
-  __device__ int64_t operator[](int64_t i) const {
-    return wide ? static_cast<const int64_t*>(labels)[i] : static_cast<const int32_t*>(labels)[i];
-  }
-  __device__ bool counts(int64_t label) const {
-    return !(ignores && label == ignored_label) && label >= 0 && label < classes;
-  }
-};
-
 // Among how many of the highest scores the label is: written as a rank, or -1 where it does not count or its score is
 // no number.
 template <typename T>
-__global__ void __launch_bounds__(kLineThreads) rank_kernel(CountedLabels labels, const T* scores, int32_t* ranks) {
+__global__ void __launch_bounds__(kLineThreads) rank_kernel(DeviceLabels<T> labels, const T* scores, int32_t* ranks) {
   const int64_t i = warp_index();
   if (i >= labels.count) return;
   const int64_t label = labels[i];
-  const bool counts = labels.counts(label);  // the same on every lane
-  const T* row = scores + i / labels.stride * labels.classes * labels.stride + i % labels.stride;
+  const bool counts = labels.weight(i) == 1;  // the same on every lane
+  const T* row = scores + labels.first(i);
   const float own = counts ? static_cast<float>(row[label * labels.stride]) : NAN;
   int32_t before = 0;
   for (int64_t c = lane_index(); c < labels.classes; c += kWarpLanes) {
@@ -54,19 +41,13 @@ __global__ void __launch_bounds__(kSumThreads)
 template <typename T>
 class CorrectCounts final : public Kernel {
  public:
-  explicit CorrectCounts(const KernelSpec& spec) {
-    const Shape& shape = spec.inputs[0].shape;
-    labels_.wide = spec.inputs[1].dtype == DType::kInt64;
-    labels_.ignores = spec.attributes.has("ignore_index");
-    labels_.ignored_label = spec.attributes.get_int("ignore_index", 0);
-    labels_.classes = shape[1];
-    labels_.stride = element_count({shape.begin() + 2, shape.end()});
-    labels_.count = spec.inputs[1].count();
+  explicit CorrectCounts(const KernelSpec& spec) : spec_(spec) {}
+  std::size_t workspace_bytes() const override {
+    return static_cast<std::size_t>(spec_.inputs[1].count()) * sizeof(int32_t);
   }
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(labels_.count) * sizeof(int32_t); }
   void run(const KernelContext& context) override {
-    CountedLabels labels = labels_;
-    labels.labels = context.inputs[1];
+    constexpr std::size_t kNoWeights = 2;  // the op has no such input
+    const DeviceLabels<T> labels(spec_, context, spec_.inputs[0].shape, 1, kNoWeights);
     auto* ranks = static_cast<int32_t*>(context.workspace);
     launch(rank_kernel<T>, warp_each(labels.count), context.stream, labels, context.in<T>(0), ranks);
     launch(count_kernel, {.grid = dim3(1), .block = dim3(kSumThreads)}, context.stream, labels.count, ranks,
@@ -74,7 +55,7 @@ class CorrectCounts final : public Kernel {
   }
 
  private:
-  CountedLabels labels_{};
+  KernelSpec spec_;
 };
 
 }  // namespace

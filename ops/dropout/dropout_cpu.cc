@@ -55,7 +55,7 @@ template <typename T>
 void train(const KernelSpec& spec, const KernelContext& context) {
   constexpr int64_t kGrain = 4096;
   const Rule rule(spec, context);
-  T* mask = spec.has_output(1) ? context.out<T>(1) : nullptr;
+  T* mask = optional_output<T>(spec, context, 1);
   parallel_for(spec.outputs[0].count(), kGrain, [&](int64_t begin, int64_t end) {
     train_range(rule, context.in<T>(0), context.out<T>(0), mask, begin, end);
   });

@@ -5,12 +5,6 @@
 namespace onward {
 namespace {
 
-struct Total {
-  double sum;
-
-  __device__ void join(const Total& other) { sum += other.sum; }
-};
-
 template <typename T, int kLanes>
 __global__ void __launch_bounds__(kColumnThreads)
     pool_kernel(int64_t lanes, int64_t images, int64_t positions, const T* x, T* y) {

@@ -94,18 +94,13 @@ std::unique_ptr<Kernel> make(const KernelSpec& spec) {
 }
 
 template <typename T>
-bool clips(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
-template <typename T>
 void add_kernels(Registry& registry) {
   registry.add(
       KernelDef{.op = {kOnwardDomain, "GlobalNorm"}, .dtype = dtype_of<T>(), .make = make<GlobalNormKernel<T>>});
   // Its first input, the norm, is float64 whatever the tensors: registered under it, chosen by the outputs.
   registry.add(KernelDef{.op = {kOnwardDomain, "ClipByNorm"},
                          .dtype = DType::kFloat64,
-                         .accepts = clips<T>,
+                         .accepts = first_output_is<T>,
                          .make = make<ClipByNormKernel<T>>});
 }
 

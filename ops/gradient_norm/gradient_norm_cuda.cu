@@ -33,27 +33,21 @@ __global__ void __launch_bounds__(kListThreads) root_kernel(const double* sums, 
 template <typename T>
 class GlobalNormKernel final : public Kernel {
  public:
-  explicit GlobalNormKernel(const KernelSpec& spec) {
-    for (const Operand& operand : spec.inputs) {
-      elements_.push_back(operand.count());
-      chunks_ += chunks_of(operand.count());
-    }
-  }
-  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(chunks_) * sizeof(double); }
+  explicit GlobalNormKernel(const KernelSpec& spec) : operands_(spec.inputs) {}
+  std::size_t workspace_bytes() const override { return static_cast<std::size_t>(operands_.chunks) * sizeof(double); }
   void run(const KernelContext& context) override {
     auto* sums = static_cast<double*>(context.workspace);
     for_each_list<1>(
-        elements_, [&](int, std::size_t i) { return context.inputs[i]; },
+        operands_.elements, [&](int, std::size_t i) { return context.inputs[i]; },
         [&](const TensorList<1>& list, const LaunchShape& shape, int64_t before) {
           launch(squares_kernel<T>, shape, context.stream, list, sums + before);
         });
-    launch(root_kernel, {.grid = dim3(1), .block = dim3(kListThreads)}, context.stream, sums, chunks_,
+    launch(root_kernel, {.grid = dim3(1), .block = dim3(kListThreads)}, context.stream, sums, operands_.chunks,
            context.out<double>(0));
   }
 
  private:
-  std::vector<int64_t> elements_;
-  int64_t chunks_ = 0;
+  ListedOperands operands_;
 };
 
 template <typename T>
@@ -100,11 +94,6 @@ std::unique_ptr<Kernel> make(const KernelSpec& spec) {
 }
 
 template <typename T>
-bool clips(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
-template <typename T>
 void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = {kOnwardDomain, "GlobalNorm"},
                          .backend = Backend::kCuda,
@@ -114,7 +103,7 @@ void add_kernels(Registry& registry) {
   registry.add(KernelDef{.op = {kOnwardDomain, "ClipByNorm"},
                          .backend = Backend::kCuda,
                          .dtype = DType::kFloat64,
-                         .accepts = clips<T>,
+                         .accepts = first_output_is<T>,
                          .make = make<ClipByNormKernel<T>>});
 }
 

@@ -87,10 +87,10 @@ class MaxPoolKernel final : public Kernel {
   template <int kLanes>
   void start(const KernelContext& context) const {
     const ColumnGrid grid(columns_, kLanes, kWalkBlocks);
-    const IndexRule rule{spec_.has_output(1) ? context.out<int64_t>(1) : nullptr,
+    const IndexRule rule{optional_output<int64_t>(spec_, context, 1),
                          spec_.attributes.get_int("storage_order", 0) != 0};
     launch(max_pool_kernel<T, I, kLanes>, grid.shape(), context.stream, window_, grid.lanes, columns_.rows, lowest<T>(),
-           context.in<T>(0), context.out<T>(0), rule, spec_.has_output(2) ? context.out<I>(2) : nullptr);
+           context.in<T>(0), context.out<T>(0), rule, optional_output<I>(spec_, context, 2));
   }
 
   KernelSpec spec_;

@@ -191,15 +191,10 @@ class StepKernel final : public Kernel {
   FlatRange elements_;
 };
 
-template <typename T>
-bool updates(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
 // Their first input, the learning rate, is float64 whatever the parameters: registered under it, chosen by the outputs.
 template <typename T, const StepOperands& kOperands, auto kRates>
 KernelDef kernel(const OpId& op) {
-  return {.op = op, .dtype = DType::kFloat64, .accepts = updates<T>, .make = [](const KernelSpec& spec) {
+  return {.op = op, .dtype = DType::kFloat64, .accepts = first_output_is<T>, .make = [](const KernelSpec& spec) {
             return std::unique_ptr<Kernel>(new StepKernel<T, kOperands, kRates>(spec));
           }};
 }

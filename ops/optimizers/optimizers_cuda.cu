@@ -179,11 +179,6 @@ class StepKernel final : public Kernel {
   std::vector<int64_t> elements_;
 };
 
-template <typename T>
-bool updates(const KernelSpec& spec) {
-  return spec.outputs[0].dtype == dtype_of<T>();
-}
-
 // Their first input, the learning rate, is float64 whatever the parameters: registered under it, chosen by the outputs.
 template <typename T, template <typename> class R, const StepOperands& kOperands>
 KernelDef kernel(const OpId& op) {
@@ -191,7 +186,7 @@ KernelDef kernel(const OpId& op) {
       .op = op,
       .backend = Backend::kCuda,
       .dtype = DType::kFloat64,
-      .accepts = updates<T>,
+      .accepts = first_output_is<T>,
       .make = [](const KernelSpec& spec) { return std::unique_ptr<Kernel>(new StepKernel<T, R, kOperands>(spec)); }};
 }
 

@@ -152,17 +152,12 @@ template <typename T>
 bool fits(const KernelSpec& spec) {
   const ReducedShape shape(spec.inputs[0].shape, spec.attributes.get_ints("axes", {}));
   const bool narrow = std::max(spec.inputs[0].count(), spec.outputs[0].count()) < (int64_t{1} << 31);
-  return narrow && spec.inputs[0].dtype == dtype_of<T>() && shape.kept.size() <= kMostLoops &&
-         shape.reduced.size() <= kMostLoops;
+  return narrow && first_input_is<T>(spec) && shape.kept.size() <= kMostLoops && shape.reduced.size() <= kMostLoops;
 }
 
 template <typename T>
 KernelDef kernel(const char* op, std::unique_ptr<Kernel> (*make)(const KernelSpec&)) {
-  return {.op = {"", op},
-          .backend = Backend::kCuda,
-          .dtype = is_floating(dtype_of<T>()) ? dtype_of<T>() : DType::kUndefined,
-          .accepts = fits<T>,
-          .make = make};
+  return {.op = {"", op}, .backend = Backend::kCuda, .dtype = registered_dtype<T>(), .accepts = fits<T>, .make = make};
 }
 
 template <typename T>

@@ -2,9 +2,9 @@
 // The lines of a tensor along the attribute `axis`, each done by one warp.
 #include <cmath>
 
-#include "ops/core/axes.h"
 #include "ops/core/cuda/warp.h"
 #include "ops/core/kernel.h"
+#include "ops/softmax/lines.h"
 
 namespace onward {
 
@@ -14,9 +14,7 @@ struct DeviceLines {
   int64_t count, length, stride;
 
   explicit DeviceLines(const KernelSpec& spec) {
-    const Shape& shape = spec.inputs[0].shape;
-    const int64_t axis = shape.empty() ? 0 : resolve_axis(spec.attributes.get_int("axis", -1), shape.size());
-    const AxisSplit split = split_at(shape, static_cast<std::size_t>(axis));
+    const AxisSplit split = split_along_axis(spec);
     count = split.outer * split.inner;
     length = split.axis;
     stride = split.inner;

@@ -9,14 +9,19 @@
 
 namespace onward {
 
+// The tensor cut at the attribute `axis`: outer * inner lines of `axis` elements, `inner` apart.
+inline AxisSplit split_along_axis(const KernelSpec& spec) {
+  const Shape& shape = spec.inputs[0].shape;
+  const int64_t axis = shape.empty() ? 0 : resolve_axis(spec.attributes.get_int("axis", -1), shape.size());
+  return split_at(shape, static_cast<std::size_t>(axis));
+}
+
 // Calls line(offset, length, stride) for every line of a tensor along the attribute `axis`, on the calling thread's
 // team.
 template <typename Line>
 void for_each_line(const KernelSpec& spec, Line&& line) {
   constexpr int64_t kGrain = 4096;
-  const Shape& shape = spec.inputs[0].shape;
-  const int64_t axis = shape.empty() ? 0 : resolve_axis(spec.attributes.get_int("axis", -1), shape.size());
-  const AxisSplit split = split_at(shape, static_cast<std::size_t>(axis));
+  const AxisSplit split = split_along_axis(spec);
   parallel_for(split.outer * split.inner, kGrain / std::max<int64_t>(split.axis, 1) + 1,
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {

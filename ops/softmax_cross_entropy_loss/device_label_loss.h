@@ -18,7 +18,7 @@ struct DeviceLabels {
                std::size_t weight_input) {
     labels = context.inputs[label_input];
     wide = spec.inputs[label_input].dtype == DType::kInt64;
-    weights = spec.has_input(weight_input) ? context.in<T>(weight_input) : nullptr;
+    weights = optional_input<T>(spec, context, weight_input);
     ignores = spec.attributes.has("ignore_index");
     ignored_label = spec.attributes.get_int("ignore_index", 0);
     classes = scores[1];

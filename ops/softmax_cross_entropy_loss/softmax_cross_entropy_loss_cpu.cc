@@ -15,7 +15,7 @@ class LossKernel final : public LabelLossKernel<T> {
 
   void run(const KernelContext& context) override {
     const T* scores = context.in<T>(0);
-    T* log_prob = this->spec_.has_output(1) ? context.out<T>(1) : nullptr;
+    T* log_prob = optional_output<T>(this->spec_, context, 1);
     this->reduce(context, [&](const LossTerms& terms, int64_t label) { return term(terms, label, scores, log_prob); });
   }
 

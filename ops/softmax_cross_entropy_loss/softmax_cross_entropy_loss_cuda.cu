@@ -46,7 +46,7 @@ template <typename T>
 void loss(const KernelSpec& spec, const KernelContext& context) {
   const DeviceLabels<T> labels(spec, context, spec.inputs[0].shape, 1, 2);
   launch(terms_kernel<T>, warp_each(labels.count), context.stream, labels, context.in<T>(0),
-         spec.has_output(1) ? context.out<T>(1) : nullptr, static_cast<double*>(context.workspace));
+         optional_output<T>(spec, context, 1), static_cast<double*>(context.workspace));
   reduce_terms_on_device(spec, context, labels);
 }
 

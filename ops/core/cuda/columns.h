@@ -78,6 +78,13 @@ __device__ void join_column(State& own) {
   }
 }
 
+// The state of a plain sum.
+struct Total {
+  double sum;
+
+  __device__ void join(const Total& other) { sum += other.sum; }
+};
+
 // `source.add(states, lane, first, end, step)` joins rows first, first + step, ... before end into one state per
 // channel of the lane.
 template <int kLanes, typename Source>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ops/core/cuda/pack.h"
+#include "ops/core/kernel.h"
 
 namespace onward {
 
@@ -44,6 +45,19 @@ struct TensorList {
   template <typename T>
   __device__ T* out(int pointer, const Chunk& chunk) const {
     return const_cast<T*>(in<T>(pointer, chunk));
+  }
+};
+
+// What a launch over operands is made from.
+struct ListedOperands {
+  std::vector<int64_t> elements;  // of each
+  int64_t chunks = 0;             // of all
+
+  explicit ListedOperands(const std::vector<Operand>& operands) {
+    for (const Operand& operand : operands) {
+      elements.push_back(operand.count());
+      chunks += chunks_of(operand.count());
+    }
   }
 };
 
