@@ -44,6 +44,8 @@ std::string Node::text() const {
   return to_string(op_);
 }
 
+std::string domain_text(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
+
 std::string Graph::fresh_name(const std::string& base) const {
   if (!base.empty() && !by_name_.contains(base)) return base;
   for (int i = 1;; ++i) {

@@ -49,6 +49,8 @@ struct OpId {
 inline constexpr const char* kOnwardDomain = "onward";
 // "Conv", "onward::AllReduce".
 std::string to_string(const OpId& op);
+// The domain as messages name it: "ai.onnx" for "".
+std::string domain_text(const std::string& domain);
 
 struct Use {
   Node* node;

@@ -142,7 +142,7 @@ class Backward {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       const OpId& op = (*node)->op();
       if (registry_.op(op).gradient) continue;
-      list += fmt::format("\n  {} (domain {})", (*node)->text(), op.domain.empty() ? "ai.onnx" : op.domain);
+      list += fmt::format("\n  {} (domain {})", (*node)->text(), domain_text(op.domain));
     }
     if (list.empty()) return;
     throw Error(ErrorKind::kModel,

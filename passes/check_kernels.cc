@@ -18,7 +18,7 @@ DType deciding_type(const KernelSpec& spec) {
 std::string describe(const Graph& graph, const Node& node, const KernelSpec& spec) {
   const std::string& domain = node.op().domain;
   return fmt::format("\n  {}: {}, domain {}, opset {}", node.text(), dtype_name(deciding_type(spec)),
-                     domain.empty() ? "ai.onnx" : domain, opset_of(graph, domain));
+                     domain_text(domain), opset_of(graph, domain));
 }
 
 void check(const Graph& graph, const Registry& registry, Backend backend) {

@@ -66,7 +66,7 @@ struct ProgramOptions {
   bool keep_outputs = false;
   // Keep the scores that predictions are read from (LossInfo::scores) as an output of an evaluation program.
   bool keep_scores = false;
-  // Keep the gradients of parameters as graph outputs, named NAME.grad.
+  // Keep the gradients of parameters as graph outputs, named by gradient_name() (graph/scalars.h).
   bool keep_gradients = false;
 
   // Passes to leave out, by name (only those that are not needed for correctness: fuse).

@@ -42,8 +42,7 @@ std::string line_of(const Graph& graph, const Node& node, const std::string& rea
   const std::string& domain = node.op().domain;
   const auto import = graph.opsets.find(domain);
   const std::string opset = import == graph.opsets.end() ? "not imported" : std::to_string(import->second);
-  return fmt::format("\n  {}: domain {}, opset {}, {}", node.text(), domain.empty() ? "ai.onnx" : domain, opset,
-                     reason);
+  return fmt::format("\n  {}: domain {}, opset {}, {}", node.text(), domain_text(domain), opset, reason);
 }
 
 // Ops of a newer opset than any that was known when this was written may mean something else by then.
@@ -87,7 +86,7 @@ int64_t opset_of(const Graph& graph, const std::string& domain) {
   throw Error(ErrorKind::kModel,
               fmt::format("expected the file to import the operator set '{}' that its nodes use, found no "
                           "import of it",
-                          domain.empty() ? "ai.onnx" : domain));
+                          domain_text(domain)));
 }
 
 Pass supported_ops_pass() { return {.name = "supported-ops", .run = check}; }

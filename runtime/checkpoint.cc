@@ -127,4 +127,8 @@ TensorMap weighted_mean(const std::vector<TensorMap>& replicas, const std::vecto
   return mean;
 }
 
+TensorMap shared_state(LocalState rule, const std::vector<TensorMap>& replicas, const std::vector<int64_t>& samples) {
+  return rule == LocalState::kFirst ? replicas.front() : weighted_mean(replicas, samples);
+}
+
 }  // namespace onward

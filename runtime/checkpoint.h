@@ -38,7 +38,17 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 // Error(kData) if the file is damaged or not a checkpoint of this program.
 Checkpoint load_checkpoint(const std::string& path);
 
+// What a state that differs between replicas counts as when it is evaluated, saved or exported.
+enum class LocalState : uint8_t {
+  kNone,   // there is none: --bn sync
+  kMean,   // the mean, weighted by the samples of the last step: --bn local
+  kFirst,  // the first replica's: --bn rank0
+};
+
 // The mean over replicas of each tensor, weighted by `samples`; all zero weights count as equal ones. Float tensors.
 TensorMap weighted_mean(const std::vector<TensorMap>& replicas, const std::vector<int64_t>& samples);
+
+// What the replicas' own state counts as: the mean weighted by `samples`, or the first replica's.
+TensorMap shared_state(LocalState rule, const std::vector<TensorMap>& replicas, const std::vector<int64_t>& samples);
 
 }  // namespace onward

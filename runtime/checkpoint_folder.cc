@@ -44,6 +44,12 @@ void remove_old_steps(const fs::path& folder, int64_t keep) {
 
 }  // namespace
 
+std::string last_checkpoint(const std::string& folder) {
+  const fs::path last = fs::path(folder) / kLastCheckpoint;
+  std::error_code error;
+  return !folder.empty() && fs::exists(last, error) ? last.string() : "";
+}
+
 void save_to_folder(const std::string& folder, const Checkpoint& checkpoint, bool best, int64_t keep) {
   const fs::path last = fs::path(folder) / kLastCheckpoint;
   save_checkpoint(last, checkpoint);

@@ -37,11 +37,10 @@ bool is_view(const OpDef& op, const Node& node) {
 }
 
 std::string missing_text(const Graph& graph, const Node& node, const KernelSpec& spec, Backend backend) {
-  const std::string domain = node.op().domain.empty() ? "ai.onnx" : node.op().domain;
   const auto opset = graph.opsets.find(node.op().domain);
-  return fmt::format("\n  {}: op {}, domain {}, opset {}, {} on {}", node.text(), node.op().name, domain,
-                     opset == graph.opsets.end() ? "-" : std::to_string(opset->second), dtype_name(kernel_dtype(spec)),
-                     backend_name(backend));
+  return fmt::format("\n  {}: op {}, domain {}, opset {}, {} on {}", node.text(), node.op().name,
+                     domain_text(node.op().domain), opset == graph.opsets.end() ? "-" : std::to_string(opset->second),
+                     dtype_name(kernel_dtype(spec)), backend_name(backend));
 }
 
 }  // namespace

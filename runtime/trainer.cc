@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -29,14 +28,6 @@ int64_t sample_count(const std::vector<Batch>& batches) {
 
 // Sums over the batches of one update: nothing between two updates needs them.
 bool is_accumulator(const std::string& name) { return name.starts_with(kAccumulatedPrefix); }
-
-// The newest checkpoint of the folder; "" if there is none.
-std::string last_checkpoint(const std::string& folder) {
-  if (folder.empty()) return "";
-  const std::filesystem::path last = std::filesystem::path(folder) / kLastCheckpoint;
-  std::error_code error;
-  return std::filesystem::exists(last, error) ? last.string() : "";
-}
 
 // What of the run is sound, and what to do, once something is not finite.
 std::string after_non_finite(const std::string& folder) {
@@ -305,7 +296,7 @@ void Trainer::write_local(const std::vector<TensorMap>& tensors) {
 }
 
 TensorMap Trainer::shared_local(const std::vector<TensorMap>& tensors) const {
-  return options_.local_state == LocalState::kFirst ? tensors.front() : weighted_mean(tensors, last_shares_);
+  return shared_state(options_.local_state, tensors, last_shares_);
 }
 
 Checkpoint Trainer::checkpoint() {
@@ -348,7 +339,7 @@ void Trainer::save_after(const Error& error) {
   try {
     if (save(false) && events_.warning)
       events_.warning(fmt::format("step {} is saved in '{}'; go on with --resume auto", position_.step,
-                                  (std::filesystem::path(options_.folder) / kLastCheckpoint).string()));
+                                  last_checkpoint(options_.folder)));
   } catch (const std::exception& failure) {  // the first error is the one to report
     if (events_.warning) events_.warning(fmt::format("step {} was not saved: {}", position_.step, failure.what()));
   }

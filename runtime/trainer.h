@@ -15,13 +15,6 @@
 
 namespace onward {
 
-// What a state that differs between replicas counts as when it is evaluated, saved or exported.
-enum class LocalState : uint8_t {
-  kNone,   // there is none: --bn sync
-  kMean,   // the mean, weighted by the samples of the last step: --bn local
-  kFirst,  // the first replica's: --bn rank0
-};
-
 struct TrainerOptions {
   int64_t epochs = 1;
   int64_t max_steps = 0;   // ends the run early; 0: no limit. Does not change the schedule

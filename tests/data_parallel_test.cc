@@ -182,8 +182,8 @@ TEST(DataParallel, ANonFiniteMicroBatchKeepsRunningStatistics) {
   trainer.step(batch, 0.1, 2);
   for (const auto& [name, tensor] : before) {
     for (const double value : trainer.replicas.stored(name, 1).to_double()) EXPECT_TRUE(std::isfinite(value)) << name;
-    if (!name.ends_with(".running_mean") && !name.ends_with(".running_var"))
-      EXPECT_TRUE(same_bits(trainer.replicas.stored(name, 1), tensor)) << name;
+    if (name.ends_with(".running_mean") || name.ends_with(".running_var")) continue;
+    EXPECT_TRUE(same_bits(trainer.replicas.stored(name, 1), tensor)) << name;
   }
 }
 

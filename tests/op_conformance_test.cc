@@ -26,10 +26,10 @@ const std::set<OpId> kAlwaysLowered{
 
 // Standard ops with floating outputs that have no gradient rule, and why.
 const std::map<std::string, std::string> kWithoutGradient{
-    {"Expand", "becomes onward::BroadcastTo"},   {"Constant", "has no inputs"},
-    {"ConstantOfShape", "its input is a shape"}, {"Range", "computes positions"},
-    {"Ceil", "its derivative is zero"},          {"Floor", "its derivative is zero"},
-    {"Round", "its derivative is zero"},         {"Sign", "its derivative is zero"},
+    {"Expand", "becomes onward::BroadcastTo"},
+    {"Constant", "has no inputs"},
+    {"ConstantOfShape", "its input is a shape"},
+    {"Range", "computes positions"},
 };
 
 // Ops whose operands never hold the rows of a batch, in any of their samples.

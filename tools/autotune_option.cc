@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "graph/error.h"
-#include "tools/idle_options.h"
+#include "tools/checkpoint_config.h"
 
 namespace onward::cli {
 

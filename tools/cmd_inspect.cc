@@ -114,7 +114,7 @@ std::string describe_model(const Inspection& inspection) {
   const Graph& prepared = inspection.program->prepared();
   std::string opsets;
   for (const auto& [domain, version] : prepared.opsets) {
-    opsets += fmt::format(" {} {}", domain.empty() ? "ai.onnx" : domain, version);
+    opsets += fmt::format(" {} {}", domain_text(domain), version);
   }
   std::string text = fmt::format("model '{}': IR {}, opset{}\n", inspection.path, inspection.ir_version, opsets);
   text += "data inputs\n";

@@ -1,7 +1,6 @@
 // onward model: writes one of the models that come with the program, with initial weights.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
 #include "graph/error.h"
@@ -42,16 +41,13 @@ int run(const Options& options) {
   const std::string output = options.text("output");
   if (output.empty()) throw Error(ErrorKind::kUsage, "expected -o FILE, the .onnx to write, found none");
   ModelRecipe recipe{.name = options.positional().front()};
-  const std::vector<std::string> names = model_names();
-  const bool unknown = std::find(names.begin(), names.end(), recipe.name) == names.end();
   if (options.given("classes")) recipe.classes = options.integer("classes", 1);
   recipe.input = integers(options, "input");
   recipe.stages = integers(options, "stages");
   recipe.plain = options.flag("plain");
   recipe.stem = options.text("stem") == "cifar" ? Stem::kCifar : Stem::kImageNet;
   recipe.seed = static_cast<uint64_t>(options.integer("seed", 0));
-  const Model model =
-      with_suggestion(recipe.name, unknown ? names : std::vector<std::string>{}, [&] { return build_model(recipe); });
+  const Model model = with_suggestion(recipe.name, model_names(), [&] { return build_model(recipe); });
   model.save(output);
   const Graph graph = model.graph();
   int64_t stored = 0;

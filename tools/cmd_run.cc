@@ -267,8 +267,7 @@ void collect_outputs(const Graph& graph, const std::vector<StepOutputs>& replica
   }
 }
 
-// With --bn rank0 the first replica's running statistics are kept, with local the mean of all.
-void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vector<int64_t>& shares, bool first_replica,
+void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vector<int64_t>& shares, LocalState rule,
                      OutputFolder& folder) {
   for (const StateUpdate& update : graph.updates()) {
     const std::string& name = update.state->name();
@@ -276,7 +275,7 @@ void collect_updates(const Graph& graph, ReplicaGroup& replicas, const std::vect
     if (update.state->distribution == Distribution::kLocal) {
       std::vector<TensorMap> own;
       for (int r = 0; r < replicas.size(); ++r) own.push_back({{name, replicas.store(r).read(name)}});
-      tensor = first_replica ? own.front().at(name) : weighted_mean(own, shares).at(name);
+      tensor = shared_state(rule, own, shares).at(name);
     }
     folder.add(name, "updated", ".updated", tensor);
   }
@@ -333,7 +332,7 @@ int run(const Options& options) {
     if (step == 0) collect_outputs(graph, outputs, folder);
   }
   if (task.loss) folder.add("loss", "loss", "", HostTensor::from<double>({task.steps}, losses));
-  if (task.training) collect_updates(graph, replicas, shares, options.text("bn") == "rank0", folder);
+  if (task.training) collect_updates(graph, replicas, shares, local_state(options), folder);
   folder.write();
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "runtime/checkpoint_folder.h"
 #include "runtime/trainer.h"
 #include "tools/autotune_option.h"
+#include "tools/checkpoint_config.h"
 #include "tools/command.h"
 #include "tools/idle_options.h"
 #include "tools/interrupt.h"
@@ -41,8 +42,7 @@ std::string resume_file(const Options& options) {
   const std::string from = options.text("resume");
   if (from.empty()) return "";
   if (from != "auto") return from;
-  const std::string last = options.text("out") + "/" + kLastCheckpoint;
-  return std::filesystem::exists(last) ? last : "";
+  return last_checkpoint(options.text("out"));
 }
 
 void check_batch_size(int64_t batch, std::size_t replicas) {
@@ -107,13 +107,6 @@ void say_decisions(const Options& options, const Session& session, const Schedul
                   static_cast<double>(plan.arena_bytes) / (1 << 20)));
 }
 
-LocalState local_state(const Options& options) {
-  const BatchNormMode mode = batch_norm_mode(options);
-  return mode == BatchNormMode::kSync    ? LocalState::kNone
-         : mode == BatchNormMode::kLocal ? LocalState::kMean
-                                         : LocalState::kFirst;
-}
-
 // Better to know before the first epoch than at its end what is wrong with its short last batch.
 void prepare_all_batches(const Options& options, const Training& training) {
   const Sampler sampler({.samples = training.train_data.count(),
@@ -137,7 +130,7 @@ TrainerOptions trainer_options(const Options& options, const Training& training,
   result.folder = training.folder ? training.folder->path() : "";
   result.save_every = options.integer("save-every", 0);
   result.keep = options.integer("keep", 0);
-  result.metadata = {{"config", options.resolved_json()},
+  result.metadata = {{kRunConfig, options.resolved_json()},
                      {"seed", options.text("seed")},
                      {kModelIdentity, training.model},
                      {kDataIdentity, training.data}};
@@ -224,8 +217,8 @@ void check_options(const Options& options) {
 void check_trained_parameters(const Options& options, const Training& training) {
   const auto replicas = static_cast<int64_t>(training.session.devices.size());
   const int64_t rows = split_batch(options.integer("batch-size", 1), replicas).front().count;
-  check_trained(options, training.session.program->program({ProgramMode::kTrain, rows}), training.checkpoint,
-                training.resume_from);
+  const auto update_program = [&] { return training.session.program->program({ProgramMode::kTrain, rows}); };
+  check_trained(options, update_program, training.checkpoint, training.resume_from);
 }
 
 // What the run does otherwise than the one that made the checkpoint.

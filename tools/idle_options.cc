@@ -7,6 +7,7 @@
 #include "passes/model_program.h"
 #include "runtime/data/fit.h"
 #include "runtime/data/normalise.h"
+#include "tools/checkpoint_config.h"
 
 namespace onward::cli {
 
@@ -36,13 +37,6 @@ bool same_loss(const Model& model, const Session& session) {
 }
 
 }  // namespace
-
-nlohmann::json config_of(const Checkpoint& checkpoint) {
-  const auto found = checkpoint.metadata.find("config");
-  if (found == checkpoint.metadata.end()) return nlohmann::json::object();
-  const nlohmann::json config = nlohmann::json::parse(found->second, nullptr, false);
-  return config.is_object() ? config : nlohmann::json::object();
-}
 
 std::set<std::string> idle_options(const nlohmann::json& config) {
   std::set<std::string> idle = {"init"};  // the checkpoint holds all parameters

@@ -11,9 +11,6 @@
 
 namespace onward::cli {
 
-// The options of the run that made the checkpoint; an empty object if it does not say.
-nlohmann::json config_of(const Checkpoint& checkpoint);
-
 // Options that decide nothing in a run that goes on from a checkpoint with this configuration, whatever the model:
 // those of another optimizer or schedule, and how the parameters begin.
 std::set<std::string> idle_options(const nlohmann::json& config);

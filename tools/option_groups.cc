@@ -187,9 +187,7 @@ std::vector<OptionSpec> join(std::vector<std::vector<OptionSpec>> groups) {
 std::vector<Device> chosen_devices(const Options& options) {
   const std::string text = options.text("devices");
   const std::string kind = text.substr(0, text.find_first_of(":*"));
-  const std::vector<std::string> kinds = {"auto", "cpu", "cuda"};
-  const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-  return with_suggestion(kind, known ? std::vector<std::string>{} : kinds,
+  return with_suggestion(kind, {"auto", "cpu", "cuda"},
                          [&] { return parse_devices(text, static_cast<int>(options.integer("threads", 0, 4096))); });
 }
 
@@ -210,6 +208,13 @@ Augmentation augmentation(const Options& options) {
 BatchNormMode batch_norm_mode(const Options& options) {
   const std::string mode = options.text("bn");
   return mode == "sync" ? BatchNormMode::kSync : mode == "local" ? BatchNormMode::kLocal : BatchNormMode::kRank0;
+}
+
+LocalState local_state(const Options& options) {
+  const BatchNormMode mode = batch_norm_mode(options);
+  return mode == BatchNormMode::kSync    ? LocalState::kNone
+         : mode == BatchNormMode::kLocal ? LocalState::kMean
+                                         : LocalState::kFirst;
 }
 
 OptimizerKind optimizer_kind(const std::string& name) {

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "passes/options.h"
+#include "runtime/checkpoint.h"
 #include "runtime/data/augment.h"
 #include "runtime/data/normalise.h"
 #include "runtime/device.h"
@@ -34,6 +35,8 @@ Normalisation normalisation(const Options& options, const std::string& dataset);
 Augmentation augmentation(const Options& options);
 
 BatchNormMode batch_norm_mode(const Options& options);
+// What the replicas' own running statistics count as under --bn.
+LocalState local_state(const Options& options);
 OptimizerKind optimizer_kind(const std::string& name);
 DType precision(const Options& options);
 

@@ -86,14 +86,15 @@ std::string help_text(const CommandSpec& command);
 // The candidate with the least edit distance to `word`; "" if none is near (more than half of the word differs).
 std::string nearest(const std::string& word, const std::vector<std::string>& candidates);
 
-// Calls `parse`; an Error(kUsage) from it gets the candidate that is nearest to `word` as a note.
+// Calls `parse`; an Error(kUsage) from it gets the candidate that is nearest to `word` as a note, unless the word is
+// one.
 template <typename Parse>
 auto with_suggestion(const std::string& word, const std::vector<std::string>& candidates, Parse&& parse) {
   try {
     return parse();
   } catch (Error& error) {
     const std::string near = nearest(word, candidates);
-    if (error.kind() == ErrorKind::kUsage && !near.empty()) error.note("did you mean " + near + "?");
+    if (error.kind() == ErrorKind::kUsage && !near.empty() && near != word) error.note("did you mean " + near + "?");
     throw;
   }
 }

@@ -11,6 +11,17 @@ namespace onward::cli {
 
 namespace fs = std::filesystem;
 
+std::string write_problem(const std::string& probe) {
+  try {
+    write_atomically(probe, std::string());
+  } catch (const Error& cause) {
+    return cause.message();
+  }
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  return "";
+}
+
 void check_output_file(const std::string& option, const std::string& path) {
   std::error_code error;
   const auto refuse = [&](const std::string& reason) {
@@ -18,13 +29,7 @@ void check_output_file(const std::string& option, const std::string& path) {
                 fmt::format("expected --{} to name a file that can be written, found '{}': {}", option, path, reason));
   };
   if (fs::is_directory(path, error)) refuse("it is a folder");
-  const std::string probe = path + ".write-test";
-  try {
-    write_atomically(probe, std::string());
-  } catch (const Error& cause) {
-    refuse(cause.message());
-  }
-  fs::remove(probe, error);
+  if (const std::string problem = write_problem(path + ".write-test"); !problem.empty()) refuse(problem);
 }
 
 }  // namespace onward::cli

@@ -10,6 +10,7 @@
 
 #include "graph/error.h"
 #include "runtime/fingerprint.h"
+#include "tools/checkpoint_config.h"
 #include "tools/idle_options.h"
 
 namespace onward::cli {
@@ -120,14 +121,15 @@ void check_resumable(const Options& options, const std::string& model, const Che
     refuse(file, "the model", "another one; its run's folder has it as source.onnx");
 }
 
-void check_trained(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+void check_trained(const Options& options, const std::function<Graph()>& update_program, const Checkpoint& checkpoint,
                    const std::string& file) {
   Changes changes = changed_options(options, config_of(checkpoint));
   std::erase_if(changes,
                 [](const Change& change) { return change.what != "--freeze" && change.what != "--keep-tied"; });
   if (changes.empty()) return;
+  const Graph program = update_program();
   for (const Role role : {Role::kParameter, Role::kState}) {
-    for (const Value* value : update_program.values_with_role(role)) {
+    for (const Value* value : program.values_with_role(role)) {
       if (checkpoint.tensors.contains(value->name())) continue;
       throw Error(
           ErrorKind::kUsage,

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <set>
 #include <string>
 
@@ -21,8 +22,9 @@ void check_resumable(const Options& options, const std::string& model, const Che
                      const std::string& file);
 
 // Error(kUsage) if --freeze or --keep-tied differ so that the run trains what it did not when the checkpoint was made,
-// which lacks tensors of it. `update_program` is a program that updates the parameters.
-void check_trained(const Options& options, const Graph& update_program, const Checkpoint& checkpoint,
+// which lacks tensors of it. `update_program` makes a program that updates the parameters; it is called only if they
+// differ.
+void check_trained(const Options& options, const std::function<Graph()>& update_program, const Checkpoint& checkpoint,
                    const std::string& file);
 
 // One line that names every option, with its value now and then, and the data, if they differ in a way that changes

@@ -11,6 +11,7 @@
 #include "graph/error.h"
 #include "runtime/checkpoint_folder.h"
 #include "runtime/safetensors.h"
+#include "tools/output_file.h"
 
 namespace onward::cli {
 
@@ -105,14 +106,9 @@ RunFolder RunFolder::create(const std::string& path, bool resume) {
   fs::create_directories(path, error);
   RunFolder folder(path);
   // Written first, so that a folder that cannot be written is known before anything is computed.
-  const std::string probe = folder.file(".write-test");
-  try {
-    if (error) throw Error(ErrorKind::kRun, error.message());
-    write_atomically(probe, std::string());
-    fs::remove(probe, error);
-  } catch (const Error& cause) {
-    throw Error(ErrorKind::kUsage, fmt::format("the output folder '{}' cannot be written: {}", path, cause.message()));
-  }
+  const std::string problem = error ? error.message() : write_problem(folder.file(".write-test"));
+  if (!problem.empty())
+    throw Error(ErrorKind::kUsage, fmt::format("the output folder '{}' cannot be written: {}", path, problem));
   return folder;
 }
 
