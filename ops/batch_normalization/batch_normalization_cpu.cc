@@ -29,7 +29,7 @@ void run_training(const KernelSpec& spec, const KernelContext& context) {
   const double epsilon = batch_norm_epsilon(spec.attributes);
   const RunningRule rule{batch_norm_momentum(spec.attributes), batch_norm_unbiased(spec.attributes)};
   check_values_per_channel(static_cast<double>(view.values_per_channel()), spec.node);
-  const auto out = [&](std::size_t i) { return spec.has_output(i) ? context.out<T>(i) : nullptr; };
+  const auto out = [&](std::size_t i) { return optional_output<T>(spec, context, i); };
   const T *x = context.in<T>(0), *scale = context.in<T>(1), *bias = context.in<T>(2);
   const T *mean = context.in<T>(3), *variance = context.in<T>(4);
   parallel_for(view.channels, 1, [&](int64_t begin, int64_t end) {
