@@ -11,6 +11,7 @@
 namespace onward {
 
 class Communicator;
+struct DeviceContext;  // ops/core/cuda/device_context.h
 
 enum class Backend : uint8_t { kCpu, kCuda };
 std::string backend_name(Backend backend);
@@ -37,6 +38,8 @@ struct KernelSpec {
   int rank = 0;  // of the replica
   int replicas = 1;
   bool winograd = false;  // allow algorithms that change rounding beyond the order of additions
+  // Of the GPU that the kernel is prepared for; null on the CPU. It outlives the kernel.
+  DeviceContext* device = nullptr;
 
   bool has_input(std::size_t i) const { return i < inputs.size() && inputs[i].present; }
   bool has_output(std::size_t i) const { return i < outputs.size() && outputs[i].present; }
